@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What every file of the library may use: errors, checked sizes, locale-free numbers, growable text.
+// Not here: files (file.h), threads (thread.h), random numbers (random.h), digests (sha256.h).
+#ifndef PFLD_BASE_BASE_H
+#define PFLD_BASE_BASE_H
+
+#include <pfld/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The element type of tensors. A test build (-DPFLD_DOUBLE) computes in double: the oracle for whole nets.
+#ifdef PFLD_DOUBLE
+typedef double pfld_real;
+#else
+typedef float pfld_real;
+#endif
+
+// Fill `error` (may be NULL) and return `status`, so that `return pfld_fail(...)` is one line. The text is cut at
+// the size of the message, at a UTF-8 boundary. Numbers: never %f/%g/%e (they follow the host's locale), use
+// pfld_format_double().
+#define pfld_fail(error, status, ...) pfld_fail_at(error, status, __FILE__, __LINE__, __VA_ARGS__)
+enum pfld_status pfld_fail_at(struct pfld_error *error, enum pfld_status status, const char *file, int line,
+                              const char *format, ...) PFLD_PRINTF(5, 6);
+
+// "out of memory (N bytes for WHAT)".
+#define pfld_fail_memory(error, bytes, what) \
+	pfld_fail(error, PFLD_ERR_MEMORY, "out of memory: %zu bytes for %s", (size_t)(bytes), what)
+
+// Text to `log` at `level`; nothing when log or its callback is NULL.
+void pfld_log_write(const struct pfld_log *log, enum pfld_log_level level, const char *format, ...) PFLD_PRINTF(3, 4);
+
+// Sizes that may come from files or users: false on overflow, result untouched.
+bool pfld_mul_size(size_t a, size_t b, size_t *result);
+bool pfld_add_size(size_t a, size_t b, size_t *result);
+
+// Zeroed array of num * bytes, or NULL (also on overflow). Free with free().
+void *pfld_calloc(size_t num, size_t bytes);
+// Grow an array to at least `needed` elements (doubling); *capacity and *array are updated. False: out of memory,
+// array untouched and still valid.
+bool pfld_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+// Copy of a string, NULL when out of memory or text is NULL.
+char *pfld_strdup(const char *text);
+// Printed into a fresh string; NULL when out of memory.
+char *pfld_strprintf(const char *format, ...) PFLD_PRINTF(1, 2);
+
+#define PFLD_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PFLD_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define PFLD_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+// ---- numbers, whatever the host's locale ----
+// Parse a decimal number at `text`; *end is set behind it (or to text when there is none). Accepts an optional sign,
+// digits, '.', exponent; also inf and nan. The decimal mark is always '.'.
+double pfld_parse_double(const char *text, const char **end);
+// True when the whole of `text` is one number (no blanks around it), written to *value.
+bool pfld_parse_number(const char *text, double *value);
+bool pfld_parse_int(const char *text, int64_t *value);
+#define PFLD_NUMBER_BYTES 40
+// Shortest of %.{digits}g with '.' as mark; digits 1..17 (0: 9 for what was a float). Returns buffer.
+char *pfld_format_double(char buffer[PFLD_NUMBER_BYTES], double value, int digits);
+
+// ---- growable text ----
+struct pfld_text {
+	char *data; // terminated; NULL while empty
+	size_t length, capacity;
+	bool failed; // out of memory at some point: the content is incomplete
+};
+void pfld_text_append(struct pfld_text *text, const char *string);
+void pfld_text_append_bytes(struct pfld_text *text, const void *bytes, size_t num_bytes);
+// Locale-free for %d %s %c %x %zu and so on; doubles go through pfld_text_number().
+void pfld_text_printf(struct pfld_text *text, const char *format, ...) PFLD_PRINTF(2, 3);
+void pfld_text_number(struct pfld_text *text, double value, int digits);
+void pfld_text_finish(struct pfld_text *text);
+
+// File names and other foreign text made safe to print: control bytes, quotes and invalid UTF-8 become \xNN, and text
+// over `limit` bytes (0: 200) is shortened with "..." in the middle. Returns buffer.
+#define PFLD_SHOWN_BYTES 1024
+char *pfld_show(char buffer[PFLD_SHOWN_BYTES], const char *text, size_t limit);
+
+#endif
