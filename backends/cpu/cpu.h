@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Inside of the cpu backend: the device, the table that leads from op kinds to their files, and the slabs that keep
+// results the same for every thread count. Op files (op_*.c) hold checks, blocking and threading and no intrinsics;
+// kernels lie per instruction set in c/ and avx2/ under the same file names and are chosen once, at open.
+#ifndef PFLD_CPU_CPU_H
+#define PFLD_CPU_CPU_H
+
+#include "base/thread.h"
+#include "device/backend.h"
+
+struct pfld_cpu_kernels; // kernels.h: one table per instruction-set level
+
+struct pfld_backend_device {
+	const struct pfld_cpu_kernels *kernels;
+	struct pfld_pool *pool;              // our own threads, or NULL when the host brings its
+	pfld_parallel_for *parallel_for;
+	void *parallel_for_context;
+	int32_t num_threads;
+	struct pfld_log log;
+};
+
+// What may depend on what: which slab, kernel and order of additions serves an op is a function of the op, its shapes,
+// n and the level; never of the thread count. run() hands out items in any order to any worker; an item writes only its
+// own part of the results, or its own partial result that is merged afterwards in item order.
+void pfld_cpu_parallel(struct pfld_backend_device *device, int32_t num_items, pfld_pool_fn *fn, void *arg);
+
+// One entry per op kind; ops.c holds the table.
+struct pfld_cpu_op {
+	// NULL: always.
+	bool (*supports)(const struct pfld_op *op, const char **reason);
+	// NULL: 0. Per-thread scratch is num_threads times what one needs.
+	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
+	// NULL: nothing to prepare.
+	enum pfld_status (*prepare)(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
+	                            struct pfld_op_state **state, struct pfld_error *error);
+	void (*release)(struct pfld_op_state **state);
+	void (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
+	                const struct pfld_run *run);
+};
+extern const struct pfld_cpu_op pfld_cpu_ops[PFLD_OP_NUM_KINDS];
+
+// Each family's entries, defined in op_<family>.c.
+extern const struct pfld_cpu_op pfld_cpu_conv2d, pfld_cpu_conv2d_gradient;
+extern const struct pfld_cpu_op pfld_cpu_bn_statistics, pfld_cpu_bn_train, pfld_cpu_bn_infer;
+extern const struct pfld_cpu_op pfld_cpu_bn_gradient_sums, pfld_cpu_bn_gradient;
+extern const struct pfld_cpu_op pfld_cpu_apply, pfld_cpu_apply_gradient;
+extern const struct pfld_cpu_op pfld_cpu_softmax, pfld_cpu_softmax_gradient;
+extern const struct pfld_cpu_op pfld_cpu_pool, pfld_cpu_pool_gradient;
+extern const struct pfld_cpu_op pfld_cpu_add, pfld_cpu_dropout;
+extern const struct pfld_cpu_op pfld_cpu_loss, pfld_cpu_loss_sums;
+extern const struct pfld_cpu_op pfld_cpu_gradient_norm, pfld_cpu_optimizer;
+
+// Address of an operand's first element; NULL when absent.
+static inline pfld_real *pfld_cpu_at(const struct pfld_operand *operand)
+{
+	if (!pfld_operand_present(operand)) return NULL;
+	return (pfld_real *)((char *)operand->region->host + operand->offset_bytes);
+}
+
+#endif

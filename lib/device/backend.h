@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The contract between the library and a backend: one constant table of functions per backend, listed in
+// backends/backends.c, the only file that names them. lib/device calls through it; siblings never see each other.
+// A backend's calls come from one thread at a time per device.
+#ifndef PFLD_DEVICE_BACKEND_H
+#define PFLD_DEVICE_BACKEND_H
+
+#include "device/op.h"
+#include <pfld/device.h>
+
+// A piece of device memory. On `cpu` host points at it; elsewhere host is NULL unless the memory is mapped.
+struct pfld_region {
+	size_t bytes;
+	void *host;
+	void *handle; // the backend's own
+};
+
+// Device state of a backend, made by open().
+struct pfld_backend_device;
+// What prepare() made of one op.
+struct pfld_op_state;
+
+struct pfld_backend {
+	const char *name; // "cpu", "opencl"
+
+	// ---- devices ----
+	// Devices this backend sees, unmasked, in a fixed order; `infos` may be NULL to count. Never fails: what cannot be
+	// used is listed with `unusable` saying why.
+	int32_t (*list)(struct pfld_device_info *infos, int32_t capacity);
+	// index as in list().
+	enum pfld_status (*open)(struct pfld_backend_device **device, int32_t index, const struct pfld_device_options *options,
+	                         struct pfld_error *error);
+	void (*close)(struct pfld_backend_device **device);
+	// Numbers that planning needs: alignment of tensors in bytes (a power of two), largest single region, device size.
+	void (*limits)(const struct pfld_backend_device *device, struct pfld_device_limits *limits);
+
+	// ---- memory ----
+	// Memory that is really there (committed) when it returns; zeroed. PFLD_ERR_MEMORY otherwise.
+	enum pfld_status (*region_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
+	                                  struct pfld_error *error);
+	void (*region_destroy)(struct pfld_backend_device *device, struct pfld_region *region);
+	// Blocking copies between host and region; they wait for the ops enqueued before.
+	enum pfld_status (*upload)(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
+	                           const void *source, size_t bytes, struct pfld_error *error);
+	enum pfld_status (*download)(struct pfld_backend_device *device, const struct pfld_region *region, size_t offset_bytes,
+	                             void *destination, size_t bytes, struct pfld_error *error);
+	// Set `count` elements of `element_bytes` (4 or 8) to the pattern.
+	enum pfld_status (*fill)(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
+	                         const void *pattern, size_t element_bytes, size_t count, struct pfld_error *error);
+	// Wait until everything enqueued is done.
+	enum pfld_status (*finish)(struct pfld_backend_device *device, struct pfld_error *error);
+
+	// ---- ops ----
+	// False with a reason (static text) when this op, with these shapes and pending operands, is not done here.
+	bool (*supports)(const struct pfld_backend_device *device, const struct pfld_op *op, const char **reason);
+	// Scratch that enqueue() needs for batch samples; never grows as n falls.
+	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
+	// Kernel choice and what else can be done once; places of operands are known by now.
+	enum pfld_status (*prepare)(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
+	                            struct pfld_op_state **state, struct pfld_error *error);
+	void (*release)(struct pfld_backend_device *device, struct pfld_op_state **state);
+	// In order. Allocates nothing.
+	enum pfld_status (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
+	                            const struct pfld_run *run, struct pfld_error *error);
+};
+
+// All backends of this build, in enumeration order; ends with NULL. Defined in backends/backends.c.
+extern const struct pfld_backend *const pfld_backends[];
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Inside of devices and tensors, for lib/net, lib/compile and lib/train: memory by class, places, and running ops
+// through the backend's table. Not here: what a backend does (backends/*).
+#ifndef PFLD_DEVICE_DEVICE_H
+#define PFLD_DEVICE_DEVICE_H
+
+#include "device/backend.h"
+#include <pfld/tensor.h>
+
+struct pfld_device {
+	const struct pfld_backend *backend;
+	struct pfld_backend_device *state;
+	struct pfld_device_info info;
+	struct pfld_device_limits limits;
+	struct pfld_log log;
+	uint64_t limit_bytes;
+	struct pfld_memory memory;
+	bool lost; // sticky: every later call fails at once
+	struct pfld_arena *arenas; // shared by programs, a list owned by lib/compile/arena.c
+	int32_t num_users;         // objects made from this device that still live
+};
+
+// Memory of one class, counted. `what` names it in messages. PFLD_ERR_MEMORY names bytes needed, the limit and what is
+// taken. The region struct belongs to the caller and must stay where it is.
+enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes, enum pfld_memory_class memory_class,
+                                           const char *what, struct pfld_region *region, struct pfld_error *error) PFLD_MUST_USE;
+void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
+                                struct pfld_region *region);
+
+// A tensor over memory that something else owns (a program, weights). `owner_valid`, if not NULL, is asked before every
+// access (a program's activations may have been overwritten by another program).
+typedef enum pfld_status pfld_owner_check(const void *owner, struct pfld_error *error);
+enum pfld_status pfld_tensor_wrap(struct pfld_tensor **tensor, struct pfld_device *device, const struct pfld_shape *shape,
+                                  struct pfld_region *region, size_t offset_bytes, pfld_owner_check *owner_valid,
+                                  const void *owner, struct pfld_error *error) PFLD_MUST_USE;
+struct pfld_region *pfld_tensor_region(const struct pfld_tensor *tensor);
+size_t pfld_tensor_offset_bytes(const struct pfld_tensor *tensor);
+struct pfld_device *pfld_tensor_device(const struct pfld_tensor *tensor);
+
+// The element type of every tensor on devices: F32, or F64 in the double test build.
+#ifdef PFLD_DOUBLE
+#define PFLD_REAL_TYPE PFLD_F64
+#else
+#define PFLD_REAL_TYPE PFLD_F32
+#endif
+
+// Copies of elements between host (any type) and a place; blocking.
+enum pfld_status pfld_device_upload(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
+                                    enum pfld_type type, const void *source, size_t num_elements,
+                                    struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_download(struct pfld_device *device, const struct pfld_region *region, size_t offset_bytes,
+                                      enum pfld_type type, void *destination, size_t num_elements,
+                                      struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
+                                  double value, size_t num_elements, struct pfld_error *error) PFLD_MUST_USE;
+
+// Ops through the backend, with the sticky failure checked. prepare() runs pfld_op_check() and supports() first; an op
+// that the backend lacks is PFLD_ERR_UNSUPPORTED with the reason.
+enum pfld_status pfld_device_prepare(struct pfld_device *device, const struct pfld_op *op, int32_t batch,
+                                     struct pfld_op_state **state, struct pfld_error *error) PFLD_MUST_USE;
+void pfld_device_release(struct pfld_device *device, struct pfld_op_state **state);
+enum pfld_status pfld_device_enqueue(struct pfld_device *device, const struct pfld_op *op, struct pfld_op_state *state,
+                                     const struct pfld_run *run, struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_finish(struct pfld_device *device, struct pfld_error *error) PFLD_MUST_USE;
+
+#endif
