@@ -49,17 +49,22 @@ char *pfld_strprintf(const char *format, ...) PFLD_PRINTF(1, 2);
 #define PFLD_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // ---- numbers, whatever the host's locale ----
-// Parse a decimal number at `text`; *end is set behind it (or to text when there is none). Accepts an optional sign,
-// digits, '.', exponent; also inf and nan. The decimal mark is always '.'.
+// Parse a decimal number at `text`; *end (may be NULL) is set behind it (or to text when there is none). Accepts an
+// optional sign, digits, '.', exponent; also inf, infinity and nan in either case. No blanks, no hexadecimal. The
+// decimal mark is always '.'. Correctly rounded; too large is infinite.
 double pfld_parse_double(const char *text, const char **end);
 // True when the whole of `text` is one number (no blanks around it), written to *value.
 bool pfld_parse_number(const char *text, double *value);
+// The same for a whole number; false also when it does not fit.
 bool pfld_parse_int(const char *text, int64_t *value);
 #define PFLD_NUMBER_BYTES 40
-// Shortest of %.{digits}g with '.' as mark; digits 1..17 (0: 9 for what was a float). Returns buffer.
+// As %.{digits}g prints it, but with '.' as mark and "nan", "inf", "-inf"; digits 1..17. Where fewer digits read back
+// as the same number those are printed (0.1, not 0.10000000000000001): 17 keeps every double, 0 keeps what was a float.
+// Returns buffer.
 char *pfld_format_double(char buffer[PFLD_NUMBER_BYTES], double value, int digits);
 
 // ---- growable text ----
+// Starts as {0}; appending to a text that has failed does nothing. finish frees it and makes it {0} again.
 struct pfld_text {
 	char *data; // terminated; NULL while empty
 	size_t length, capacity;
@@ -72,8 +77,12 @@ void pfld_text_printf(struct pfld_text *text, const char *format, ...) PFLD_PRIN
 void pfld_text_number(struct pfld_text *text, double value, int digits);
 void pfld_text_finish(struct pfld_text *text);
 
-// File names and other foreign text made safe to print: control bytes, quotes and invalid UTF-8 become \xNN, and text
-// over `limit` bytes (0: 200) is shortened with "..." in the middle. Returns buffer.
+// Bytes of the UTF-8 character at text (1 to 4), or 0 when the num_bytes there do not begin with a valid one.
+size_t pfld_utf8_bytes(const char *text, size_t num_bytes);
+
+// File names and other foreign text made safe to print: control bytes, quotes, backslashes and invalid UTF-8 become
+// \xNN, and what is then over `limit` bytes (0: 200; 16 at least) is shortened with "..." in the middle, between
+// characters. NULL is shown as "". Returns buffer.
 #define PFLD_SHOWN_BYTES 1024
 char *pfld_show(char buffer[PFLD_SHOWN_BYTES], const char *text, size_t limit);
 
