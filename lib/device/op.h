@@ -144,9 +144,12 @@ struct pfld_loss_attr {
 	double label_smoothing;
 	bool mean_over_targets; // divide a sample's loss by the number of targets that count; else the sum
 };
-// One run of parameters with factors of their own; sorted, together they cover the block.
+// One run of elements with factors of their own. Gradients and state of trainable parameters lie side by side; the
+// parameters themselves may have frozen ones between them, so they have an index of their own. Elements of the block that
+// no factor covers are padding.
 struct pfld_parameter_factor {
-	int64_t first, count; // elements of the block
+	int64_t first, count;    // elements of gradients and state
+	int64_t parameter_first; // element of dst 0
 	double learning_rate, weight_decay;
 };
 struct pfld_optimizer_attr {
