@@ -19,15 +19,20 @@ enum pfld_list_format {
 	PFLD_LIST_AUTO = 0, // built-in by its name; a folder: pts; *.xml: dlib; a text file by where the path stands
 	PFLD_LIST_PREPARED, // path, 2P crop-relative numbers[, 6 attributes[, 3 angles]]
 	PFLD_LIST_RAW,      // WFLW: 2P pixel numbers, box (4)[, 6 attributes], path
-	PFLD_LIST_PTS,      // a folder of images with a .pts file of the same base name beside each (300W)
-	PFLD_LIST_DLIB,     // dlib's imglab XML
+	PFLD_LIST_PTS,      // a folder of images with a .pts file of the same base name beside each (300W), or one .pts file
+	PFLD_LIST_DLIB,     // dlib's imglab XML: a face for each box (not those with ignore='1'), parts in order of name
 	PFLD_LIST_BUILTIN,  // builtin:train[:N] or builtin:test[:N]: faces that the library draws
 };
 
+// Text lists: tokens between blanks or tabs; a path may hold blanks unless the piece next to the numbers is a number
+// itself. Missing points, in every format: a coordinate that is nan, or both of them -1, or both the same number of
+// -100 or less; other negative coordinates are points outside the picture.
 struct pfld_dataset_options {
 	enum pfld_list_format format;
-	const char *image_dir; // looked in first; then beside the list, ../WFLW_images beside its folder, current folder
-	int32_t num_points;    // 0: what the data says (98, 68, 106, 29, 21, 19 are known); else it must agree
+	// Images are looked for here first; then beside the list, in ../WFLW_images from its folder, in WFLW_images in its
+	// folder, and from the current folder (.pts: here, then beside).
+	const char *image_dir;
+	int32_t num_points;    // 0: what the first good row has (98, 68, 106, 29, 21, 19 are known); else all must agree
 	int32_t pts_base;      // first pixel of .pts files: 1 (300W, the default when 0 is given here) or -1 for 0-based
 	double max_bad;        // share of bad rows above which opening fails; 0 means the default 0.1
 	int64_t max_samples;   // 0: all; else the first so many good rows
@@ -47,19 +52,19 @@ struct pfld_skip {
 struct pfld_face {
 	const char *image_path; // resolved; for built-in faces a name such as builtin:train/17
 	int64_t line;           // of the list (0: none)
-	const float *points;    // (P, 2) pixel centres of the image; for prepared rows crop-relative 0..1
+	const float *points;    // (P, 2) pixel centres of the image; for prepared rows crop-relative 0..1; 0 where missing
 	const uint8_t *present; // (P): 0 where a point is missing; NULL when all are there
 	bool crop_relative;     // prepared rows: the image is the crop
 	bool has_box;
 	float box[4]; // x_min, y_min, x_max, y_max in pixels
 	float attributes[6];
-	float angles[3]; // degrees; given by the list, else from the points by the recipe of pose.h, else 0
+	float angles[3]; // degrees; given by the list, else by pfld_pose_from_points() on a crop of 112 x 112, else 0
 };
 
 struct pfld_dataset;
-// Reads the list, not the images. Bad rows are skipped and kept for pfld_dataset_skips(). Errors name file and line:
-// PFLD_ERR_IO (missing list), PFLD_ERR_DATA (no good row; too many bad ones; counts that fit no format, with the
-// numbers found and expected; UTF-16), PFLD_ERR_ARGUMENT.
+// Reads the list, not the images (which must be there, though). Bad rows are skipped and kept for
+// pfld_dataset_skips(). Errors name file and line: PFLD_ERR_IO (missing list), PFLD_ERR_DATA (no good row; too many bad
+// ones; counts that fit no format, with the numbers found and expected; UTF-16), PFLD_ERR_ARGUMENT, PFLD_ERR_MEMORY.
 PFLD_API_STATUS enum pfld_status pfld_dataset_open(struct pfld_dataset **dataset, const char *list,
                                                    const struct pfld_dataset_options *options, struct pfld_error *error);
 PFLD_API void pfld_dataset_close(struct pfld_dataset **dataset);
@@ -77,9 +82,11 @@ PFLD_API_STATUS enum pfld_status pfld_dataset_image(const struct pfld_dataset *d
 PFLD_API size_t pfld_dataset_skips(const struct pfld_dataset *dataset, const struct pfld_skip **skips);
 
 // ---- what is known of a number of points ----
-// The mirror map: point i of the mirrored face is point map[i]. NULL when none is known (98, 68, 106 and 29 are).
+// The mirror map: point i of the mirrored face is point map[i]. NULL when none is known (98 and 68 are).
+// Static storage.
 PFLD_API const int32_t *pfld_mirror_map(int32_t num_points);
 // Read one line of comma separated integers (the originals' format) into map (num_points). It must be an involution.
+// PFLD_ERR_IO, PFLD_ERR_DATA (file, entry and reason), PFLD_ERR_ARGUMENT.
 PFLD_API_STATUS enum pfld_status pfld_mirror_map_read(const char *path, int32_t num_points, int32_t *map,
                                                       struct pfld_error *error);
 // The two outer eye corners whose distance normalises NME: 98: 60, 72; 68: 36, 45; 106: 35, 93; 29: 8, 9. False: none.
@@ -191,7 +198,8 @@ PFLD_API_STATUS enum pfld_status pfld_prepare(const struct pfld_dataset *dataset
 // ---- head pose from landmarks ----
 // Pitch, yaw and roll in degrees by the recipe of the TensorFlow repository: 14 points, a camera of 60 degrees, the
 // pose of smallest reprojection error, Euler angles by RQ decomposition. `points` (P, 2) in crop pixels of a
-// width x height picture. False when P is not 98, 68 or 106, or when a needed point is missing.
+// width x height picture. False, and angles untouched, when P is not 98, 68 or 106, when a needed point is missing, or
+// when the points determine no pose (all in one place, say).
 PFLD_API bool pfld_pose_from_points(const float *points, const uint8_t *present, int32_t num_points, double width,
                                     double height, float angles[3]);
 
