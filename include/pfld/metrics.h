@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 // Points (P, 2) in any unit; mask (P, 2) as in a batch, or NULL. NaN when no point counts, a corner is missing, or the
-// corners coincide: such faces are counted apart, never averaged in.
+// corners coincide: such faces are counted apart, never averaged in. Infinite when a prediction is not finite: a failure.
 PFLD_API double pfld_nme(const float *prediction, const float *truth, const float *mask, int32_t num_points,
                          const int32_t corners[2]);
 
