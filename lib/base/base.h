@@ -44,6 +44,7 @@ char *pfld_strdup(const char *text);
 // Printed into a fresh string; NULL when out of memory.
 char *pfld_strprintf(const char *format, ...) PFLD_PRINTF(1, 2);
 
+// Arguments may be evaluated twice.
 #define PFLD_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define PFLD_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define PFLD_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -41,8 +41,11 @@ int32_t pfld_default_threads(void);
 // below it); num_cpus <= 0 asks the affinity mask.
 int32_t pfld_default_threads_at(const char *root, int32_t num_cpus);
 
-uint64_t pfld_now_ns(void);         // monotonic
-uint64_t pfld_process_cpu_ns(void); // CPU time of all threads of this process
+// CPUs in the affinity mask of the calling thread. At least 1.
+int32_t pfld_affinity_cpus(void);
+
+uint64_t pfld_now_ns(void);             // monotonic
+uint64_t pfld_process_cpu_ns(void);     // CPU time of all threads of this process
 uint64_t pfld_process_peak_bytes(void); // peak resident memory of this process, 0 where unknown
 uint64_t pfld_process_bytes_read(void); // bytes this process had fetched from storage, 0 where unknown
 
