@@ -118,16 +118,20 @@ static bool named_as_image(const char *path)
 }
 
 // A file that is not named as a picture (a list may name any file of the machine) must begin as one.
-static bool begins_as_image(const char *path)
+static enum pfld_status begins_as_image(const char *path, bool *image, struct pfld_error *error)
 {
 	struct pfld_file_reader *reader = NULL;
 	uint64_t num_bytes;
 	uint8_t head[8];
-	if (pfld_file_reader_open(&reader, path, &num_bytes, NULL)) return false;
-	bool image = num_bytes >= sizeof(head) && !pfld_file_reader_read(reader, 0, head, sizeof(head), NULL) &&
-				 (!memcmp(head, "\x89PNG\r\n\x1a\n", 8) || !memcmp(head, "\xff\xd8\xff", 3));
+	struct pfld_error reason;
+	*image = false;
+	enum pfld_status status = pfld_file_reader_open(&reader, path, &num_bytes, &reason);
+	if (!status && num_bytes >= sizeof(head)) {
+		status = pfld_file_reader_read(reader, 0, head, sizeof(head), &reason);
+		*image = !status && (!memcmp(head, "\x89PNG\r\n\x1a\n", 8) || !memcmp(head, "\xff\xd8\xff", 3));
+	}
 	pfld_file_reader_close(&reader);
-	return image;
+	return status == PFLD_ERR_MEMORY ? pfld_fail(error, status, "%s", reason.message) : PFLD_OK;
 }
 
 // The first folder that has the file: *path is a fresh string, NULL when there is none.
@@ -161,32 +165,40 @@ static enum pfld_status find_image(const struct pfld_list *list, const char *nam
 	return status;
 }
 
+// Where the row's image lies (a fresh string), or NULL when the row has been left out for want of it.
+static enum pfld_status locate_image(struct pfld_list *list, const struct pfld_row *row, char **path,
+									 struct pfld_error *error)
+{
+	char shown[PFLD_SHOWN_BYTES];
+	enum pfld_status status = find_image(list, row->name, path, error);
+	if (status) return status;
+	if (!*path)
+		return pfld_list_skip(list, row->file, row->line, row->name, error, "cannot open \"%s\": no such file",
+							  pfld_show(shown, row->name, 0));
+	bool image = named_as_image(*path);
+	if (!image) status = begins_as_image(*path, &image, error);
+	if (!status && image) return PFLD_OK;
+	free(*path);
+	*path = NULL;
+	if (status) return status;
+	return pfld_list_skip(list, row->file, row->line, row->name, error, "cannot open \"%s\": not a JPEG or PNG file",
+						  pfld_show(shown, row->name, 0));
+}
+
 // The image's path in the dataset's memory, or NULL when the row has been left out for want of it.
 static enum pfld_status resolve_image(struct pfld_list *list, const struct pfld_row *row, const char **image,
 									  struct pfld_error *error)
 {
 	struct pfld_dataset *dataset = list->dataset;
-	char shown[PFLD_SHOWN_BYTES], *found = NULL;
+	char *found = NULL;
 	*image = NULL;
-	if (row->name) {
-		enum pfld_status status = find_image(list, row->name, &found, error);
-		if (status) return status;
-		if (!found)
-			return pfld_list_skip(list, row->file, row->line, row->name, error, "cannot open \"%s\": no such file",
-								  pfld_show(shown, row->name, 0));
-	}
-	enum pfld_status status = PFLD_OK;
-	const char *path = found ? found : row->image;
+	enum pfld_status status = row->name ? locate_image(list, row, &found, error) : PFLD_OK;
+	const char *path = row->name ? found : row->image;
+	if (status || !path) return status;
 	const char *before = dataset->num_faces ? dataset->faces[dataset->num_faces - 1].image_path : NULL;
-	if (before && !strcmp(before, path)) {
-		*image = before; // several faces of one picture
-	} else if (row->name && !named_as_image(path) && !begins_as_image(path)) {
-		status = pfld_list_skip(list, row->file, row->line, row->name, error,
-								"cannot open \"%s\": not a JPEG or PNG file", pfld_show(shown, row->name, 0));
-	} else {
-		*image = store_string(dataset, path);
-		if (!*image) status = pfld_fail_memory(error, strlen(path), "the path of an image");
-	}
+	// Several faces of one picture share its path.
+	*image = before && !strcmp(before, path) ? before : store_string(dataset, path);
+	if (!*image) status = pfld_fail_memory(error, strlen(path), "the path of an image");
 	free(found);
 	return status;
 }
