@@ -161,7 +161,7 @@ END_TEST
 START_TEST(numbers_survive_the_way_through_text)
 {
 	struct pfld_random random = pfld_random_stream(1, PFLD_RANDOM_TEST, 0, 0);
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		uint64_t bits = (uint64_t)pfld_random_u32(&random) << 32 | pfld_random_u32(&random);
 		uint32_t float_bits = pfld_random_u32(&random);
 		double value, again;
@@ -530,8 +530,7 @@ START_TEST(clocks_and_counters)
 {
 	uint64_t start = pfld_now_ns(), cpu = pfld_process_cpu_ns();
 	ck_assert_uint_gt(start, 0);
-	volatile double sum = 0;
-	while (pfld_process_cpu_ns() - cpu < 2000000) sum += 1;
+	while (pfld_process_cpu_ns() - cpu < 2000000) continue;
 	ck_assert_uint_ge(pfld_now_ns() - start, 1000000);
 	uint64_t before = pfld_process_peak_bytes();
 	ck_assert_uint_gt(before, 0);

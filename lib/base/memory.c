@@ -24,9 +24,9 @@ bool pfld_add_size(size_t a, size_t b, size_t *result)
 
 void *pfld_calloc(size_t num, size_t bytes)
 {
-	// calloc(0) may be NULL, which would read as "out of memory".
-	if (num == 0 || bytes == 0) return calloc(1, 1);
-	return calloc(num, bytes); // checks the product
+	size_t total;
+	if (!pfld_mul_size(num, bytes, &total)) return NULL;
+	return calloc(total ? total : 1, 1); // of 0 bytes it may be NULL, which would read as "out of memory"
 }
 
 bool pfld_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
