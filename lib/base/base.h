@@ -80,6 +80,7 @@ void pfld_text_finish(struct pfld_text *text);
 
 // Bytes of the UTF-8 character at text (1 to 4), or 0 when the num_bytes there do not begin with a valid one.
 size_t pfld_utf8_bytes(const char *text, size_t num_bytes);
+bool pfld_is_utf8(const char *text); // the whole of it
 
 // File names and other foreign text made safe to print: control bytes, quotes, backslashes and invalid UTF-8 become
 // \xNN, and what is then over `limit` bytes (0: 200; 16 at least) is shortened with "..." in the middle, between

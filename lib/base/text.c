@@ -80,6 +80,14 @@ size_t pfld_utf8_bytes(const char *text, size_t num_bytes)
 	return length;
 }
 
+bool pfld_is_utf8(const char *text)
+{
+	for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes) {
+		if ((bytes = pfld_utf8_bytes(text, left)) == 0) return false;
+	}
+	return true;
+}
+
 // One character (or one byte that is none) as it is shown, without terminator; returns the bytes shown and how many
 // bytes of text they stand for.
 static size_t show_one(char shown[4], const char *text, size_t num_bytes, size_t *taken)
