@@ -177,6 +177,12 @@ void pfld_dataset_face(const struct pfld_dataset *dataset, int64_t index, struct
 	*face = dataset->faces[index];
 }
 
+enum pfld_status pfld_dataset_image(const struct pfld_dataset *dataset, int64_t index, struct pfld_image *image,
+									struct pfld_error *error)
+{
+	return pfld_image_read(image, dataset->faces[index].image_path, &dataset->limits, NULL, error);
+}
+
 size_t pfld_dataset_skips(const struct pfld_dataset *dataset, const struct pfld_skip **skips)
 {
 	if (skips) *skips = dataset->skips;
