@@ -6,9 +6,8 @@
 #define PFLD_CPU_CPU_H
 
 #include "base/thread.h"
+#include "cpu/kernels.h"
 #include "device/backend.h"
-
-struct pfld_cpu_kernels; // kernels.h: one table per instruction-set level
 
 struct pfld_backend_device {
 	const struct pfld_cpu_kernels *kernels;
@@ -24,20 +23,55 @@ struct pfld_backend_device {
 // own part of the results, or its own partial result that is merged afterwards in item order.
 void pfld_cpu_parallel(struct pfld_backend_device *device, int32_t num_items, pfld_pool_fn *fn, void *arg);
 
+// Pixels of all samples cut into pieces whose bounds depend on the counts alone: about 64 Ki elements each, at most 1024
+// pixels.
+struct pfld_cpu_slabs {
+	int64_t num_pixels, pixels_per_slab;
+	int32_t num_slabs;
+};
+struct pfld_cpu_slabs pfld_cpu_slabs(int64_t num_pixels, int32_t num_channels);
+static inline int64_t pfld_cpu_slab_first(const struct pfld_cpu_slabs *slabs, int32_t slab)
+{
+	return slab * slabs->pixels_per_slab;
+}
+static inline int64_t pfld_cpu_slab_pixels(const struct pfld_cpu_slabs *slabs, int32_t slab)
+{
+	return PFLD_MIN(slabs->pixels_per_slab, slabs->num_pixels - slab * slabs->pixels_per_slab);
+}
+static inline int64_t pfld_cpu_num_pixels(const struct pfld_operand *operand, int32_t n)
+{
+	return (int64_t)n * operand->h * operand->w;
+}
+
+// The sum of partial results in their order, in double: dst[j] = factor[j] times the sum over parts of
+// parts[part * part_stride + j], written or added.
+struct pfld_cpu_merge {
+	const pfld_real *parts;
+	ptrdiff_t part_stride;
+	int32_t num_parts, num_columns;
+	const pfld_real *factor; // or NULL: 1
+	pfld_real *dst;
+	pfld_real *second; // also goes there, or NULL
+	bool add, add_second;
+};
+void pfld_cpu_merge(struct pfld_backend_device *device, const struct pfld_cpu_merge *merge);
+
+// Whether result `dst` is added to what is there.
+static inline bool pfld_cpu_adds(const struct pfld_op *op, int32_t dst, const struct pfld_run *run)
+{
+	return op->accumulate[dst] || (op->gradient[dst] && run->accumulate_gradients);
+}
+
 // One entry per op kind; ops.c holds the table.
 struct pfld_cpu_op {
-	// NULL: always.
+	// NULL: always, but for pending operands, which none of those reads.
 	bool (*supports)(const struct pfld_op *op, const char **reason);
 	// NULL: 0. Per-thread scratch is num_threads times what one needs.
 	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
-	// NULL: nothing to prepare.
-	enum pfld_status (*prepare)(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
-	                            struct pfld_op_state **state, struct pfld_error *error);
-	void (*release)(struct pfld_op_state **state);
 	void (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
 	                const struct pfld_run *run);
 };
-extern const struct pfld_cpu_op pfld_cpu_ops[PFLD_OP_NUM_KINDS];
+extern const struct pfld_cpu_op *const pfld_cpu_ops[PFLD_OP_NUM_KINDS];
 
 // Each family's entries, defined in op_<family>.c.
 extern const struct pfld_cpu_op pfld_cpu_conv2d, pfld_cpu_conv2d_gradient;

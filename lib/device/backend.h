@@ -33,6 +33,8 @@ struct pfld_backend {
 	void (*close)(struct pfld_backend_device **device);
 	// Numbers that planning needs: alignment of tensors in bytes (a power of two), largest single region, device size.
 	void (*limits)(const struct pfld_backend_device *device, struct pfld_device_limits *limits);
+	int32_t (*num_threads)(const struct pfld_backend_device *device); // host threads that compute; 1 elsewhere
+	const char *(*level)(const struct pfld_backend_device *device);   // instruction set in use; "" elsewhere
 
 	// ---- memory ----
 	// Memory that is really there (committed) when it returns; zeroed. PFLD_ERR_MEMORY otherwise.

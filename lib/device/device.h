@@ -44,6 +44,10 @@ struct pfld_device *pfld_tensor_device(const struct pfld_tensor *tensor);
 #define PFLD_REAL_TYPE PFLD_F32
 #endif
 
+// The sticky failure: PFLD_ERR_DEVICE_LOST once the device has failed; and remembering what a backend returned.
+enum pfld_status pfld_device_check_lost(const struct pfld_device *device, struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_note_status(struct pfld_device *device, enum pfld_status status) PFLD_MUST_USE;
+
 // Copies of elements between host (any type) and a place; blocking.
 enum pfld_status pfld_device_upload(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
                                     enum pfld_type type, const void *source, size_t num_elements,
