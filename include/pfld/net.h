@@ -63,8 +63,8 @@ struct pfld_layer_info {
 PFLD_API int32_t pfld_net_num_layers(const struct pfld_net *net);
 PFLD_API void pfld_net_layer(const struct pfld_net *net, int32_t index, struct pfld_layer_info *info);
 // Sums over the layers that `output` needs (NULL: all).
-PFLD_API void pfld_net_count(const struct pfld_net *net, const char *output, int64_t *parameters, int64_t *statistics,
-                             int64_t *macs);
+PFLD_API_STATUS enum pfld_status pfld_net_count(const struct pfld_net *net, const char *output, int64_t *parameters,
+                                                int64_t *statistics, int64_t *macs, struct pfld_error *error);
 
 #ifdef __cplusplus
 }

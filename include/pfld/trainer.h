@@ -24,6 +24,11 @@ struct pfld_trainer_options {
 struct pfld_trainer;
 PFLD_API_STATUS enum pfld_status pfld_trainer_create(struct pfld_trainer **trainer, struct pfld_weights *weights,
                                                      const struct pfld_trainer_options *options, struct pfld_error *error);
+// The plan of a trainer that is not made: no device memory is taken. pfld_plan_destroy() it.
+PFLD_API_STATUS enum pfld_status pfld_trainer_plan_create(struct pfld_plan **plan, struct pfld_device *device,
+                                                          const struct pfld_net *net,
+                                                          const struct pfld_trainer_options *options,
+                                                          struct pfld_error *error);
 PFLD_API void pfld_trainer_destroy(struct pfld_trainer **trainer);
 
 // The slots: host memory in the plan, for pfld_loader_open() or to fill by hand. Fields that net and loss do not use are

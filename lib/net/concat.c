@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// concat along channels: each input is copied to its channels of the output, and back.
+#include "net/emit.h"
+
+// The channels of input i inside the output's pixels.
+static struct pfld_operand part(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input,
+                                struct pfld_operand whole)
+{
+	for (int32_t i = 0; i < input; i++) whole.channel += pfld_net_value(emit->net, layer->inputs[i])->c;
+	whole.c = pfld_net_value(emit->net, layer->inputs[input])->c;
+	return whole;
+}
+
+static void emit_copy(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dst,
+                      const struct pfld_operand *src, bool accumulate)
+{
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_ADD, layer);
+	op->src[0] = *src;
+	op->dst[0] = *dst;
+	op->accumulate[0] = accumulate;
+	op->attr.add.num_src = 1;
+	op->attr.add.scale[0] = 1;
+}
+
+static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	struct pfld_operand y = pfld_emit_output(emit, layer);
+	for (int32_t i = 0; i < layer->num_inputs; i++) {
+		struct pfld_operand dst = part(emit, layer, i, y), src = pfld_emit_input(emit, layer, i);
+		emit_copy(emit, layer, &dst, &src, false);
+	}
+}
+
+static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	for (int32_t i = 0; i < layer->num_inputs; i++) {
+		bool accumulate;
+		struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, i, &accumulate);
+		if (!pfld_operand_present(&dx)) continue;
+		struct pfld_operand dy = part(emit, layer, i, pfld_emit_output_gradient(emit, layer));
+		emit_copy(emit, layer, &dx, &dy, accumulate);
+	}
+}
+
+const struct pfld_layer_kind pfld_layer_concat = {.name = "concat", .forward = forward, .backward = backward};
+
+pfld_value pfld_concat(struct pfld_net *net, const pfld_value *x, int32_t num, const char *name)
+{
+	struct pfld_layer *layer = pfld_net_add_layer(net, &pfld_layer_concat, name, x, num);
+	if (!layer) return (pfld_value){0};
+	if (num < 1) return pfld_net_fail(net, layer, PFLD_ERR_ARGUMENT, "at least one value is needed");
+	struct pfld_value_info first = *pfld_net_value(net, x[0].id);
+	int64_t channels = 0;
+	for (int32_t i = 0; i < num; i++) {
+		const struct pfld_value_info *in = pfld_net_value(net, x[i].id);
+		if (in->h != first.h || in->w != first.w)
+			return pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "value %d is (%d, %d, %d), value 0 is (%d, %d, %d)", i, in->h,
+			                     in->w, in->c, first.h, first.w, first.c);
+		channels += in->c;
+	}
+	if (channels > INT32_MAX) return pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "too many channels");
+	return pfld_net_finish_layer(net, layer, first.h, first.w, (int32_t)channels);
+}

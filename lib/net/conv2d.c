@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// conv2d and depthwise_conv2d: windows over pictures. Both become the same ops; depthwise is the case of one group per
+// channel, whose kernel (kh, kw, c, multiplier) has the same memory as (kh, kw, 1, c multiplier).
+#include "net/emit.h"
+
+enum { KERNEL, BIAS };
+
+static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	struct pfld_operand output = pfld_emit_output(emit, layer);
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D, layer);
+	op->src[0] = pfld_emit_input(emit, layer, 0);
+	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
+	op->src[2] = pfld_emit_param(emit, layer, BIAS);
+	op->dst[0] = output;
+	op->attr.conv = layer->attr.conv;
+}
+
+static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	bool accumulate;
+	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
+	struct pfld_operand dkernel = pfld_emit_param_gradient(emit, layer, KERNEL);
+	struct pfld_operand dbias = pfld_emit_param_gradient(emit, layer, BIAS);
+	if (!pfld_operand_present(&dx) && !pfld_operand_present(&dkernel) && !pfld_operand_present(&dbias)) return;
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D_GRADIENT, layer);
+	if (pfld_operand_present(&dkernel)) op->src[0] = pfld_emit_input(emit, layer, 0);
+	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
+	op->src[2] = pfld_emit_output_gradient(emit, layer);
+	op->dst[0] = dx;
+	op->dst[1] = dkernel;
+	op->dst[2] = dbias;
+	op->accumulate[0] = accumulate;
+	op->gradient[1] = op->gradient[2] = true;
+	op->attr.conv = layer->attr.conv;
+}
+
+const struct pfld_layer_kind pfld_layer_conv2d = {.name = "conv2d", .forward = forward, .backward = backward};
+const struct pfld_layer_kind pfld_layer_depthwise_conv2d = {
+    .name = "depthwise_conv2d", .forward = forward, .backward = backward};
+
+// Shape of the output and window of both kinds. False: the net has an error.
+static bool place_window(struct pfld_net *net, struct pfld_layer *layer, const struct pfld_value_info *in,
+                         const struct pfld_conv2d_options *o, int32_t *h, int32_t *w)
+{
+	struct pfld_conv_attr *attr = &layer->attr.conv;
+	*attr = (struct pfld_conv_attr){
+	    .kernel_h = o->kernel[0],
+	    .kernel_w = o->kernel[1],
+	    .stride_h = o->stride[0] ? o->stride[0] : 1,
+	    .stride_w = o->stride[1] ? o->stride[1] : 1,
+	    .dilation_h = o->dilation[0] ? o->dilation[0] : 1,
+	    .dilation_w = o->dilation[1] ? o->dilation[1] : 1,
+	    .groups = o->groups ? o->groups : 1,
+	};
+	if (pfld_window(in->h, attr->kernel_h, attr->stride_h, attr->dilation_h, o->padding, o->pad[0], h, &attr->pad_top) &&
+	    pfld_window(in->w, attr->kernel_w, attr->stride_w, attr->dilation_w, o->padding, o->pad[1], w, &attr->pad_left))
+		return true;
+	pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "a %d x %d kernel does not fit the input (%d, %d, %d)", attr->kernel_h,
+	              attr->kernel_w, in->h, in->w, in->c);
+	return false;
+}
+
+static pfld_value add_conv(struct pfld_net *net, struct pfld_layer *layer, const struct pfld_conv2d_options *o,
+                           const char *kernel_name, const struct pfld_shape *kernel_shape, int32_t filters)
+{
+	const struct pfld_value_info *in = pfld_net_value(net, layer->inputs[0]);
+	int32_t h, w;
+	if (!place_window(net, layer, in, o, &h, &w)) return (pfld_value){0};
+	int64_t window = (int64_t)o->kernel[0] * o->kernel[1];
+	struct pfld_init init = {.rule = o->kernel_init,
+	                         .deviation = o->init_deviation,
+	                         .fan_in = window * (in->c / layer->attr.conv.groups),
+	                         .fan_out = window * (filters / layer->attr.conv.groups)};
+	if (!pfld_net_add_param(net, layer, KERNEL, kernel_name, kernel_shape, &init, false)) return (pfld_value){0};
+	init.rule = o->bias_init;
+	struct pfld_shape bias_shape = {1, {filters}};
+	if (!o->no_bias && !pfld_net_add_param(net, layer, BIAS, "bias", &bias_shape, &init, false)) return (pfld_value){0};
+	return pfld_net_finish_layer(net, layer, h, w, filters);
+}
+
+pfld_value pfld_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_conv2d_options *options)
+{
+	struct pfld_layer *layer = pfld_net_add_layer(net, &pfld_layer_conv2d, options ? options->name : NULL, &x, 1);
+	if (!layer) return (pfld_value){0};
+	const struct pfld_value_info *in = pfld_net_value(net, x.id);
+	int32_t groups = options && options->groups ? options->groups : 1;
+	if (!options || options->filters < 1 || groups < 1)
+		return pfld_net_fail(net, layer, PFLD_ERR_ARGUMENT, "filters and groups must be at least 1");
+	if (in->c % groups || options->filters % groups)
+		return pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "%d input channels and %d filters do not divide into %d groups",
+		                     in->c, options->filters, groups);
+	struct pfld_shape shape = {4, {options->kernel[0], options->kernel[1], in->c / groups, options->filters}};
+	return add_conv(net, layer, options, "kernel", &shape, options->filters);
+}
+
+pfld_value pfld_depthwise_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_depthwise_options *options)
+{
+	struct pfld_layer *layer =
+	    pfld_net_add_layer(net, &pfld_layer_depthwise_conv2d, options ? options->name : NULL, &x, 1);
+	if (!layer) return (pfld_value){0};
+	const struct pfld_value_info *in = pfld_net_value(net, x.id);
+	int32_t multiplier = options && options->multiplier ? options->multiplier : 1;
+	if (!options || multiplier < 1 || multiplier > INT32_MAX / in->c)
+		return pfld_net_fail(net, layer, PFLD_ERR_ARGUMENT, "the multiplier must be at least 1");
+	struct pfld_conv2d_options conv = {
+	    .kernel = {options->kernel[0], options->kernel[1]},
+	    .stride = {options->stride[0], options->stride[1]},
+	    .dilation = {options->dilation[0], options->dilation[1]},
+	    .padding = options->padding,
+	    .pad = {options->pad[0], options->pad[1]},
+	    .groups = in->c,
+	    .no_bias = options->no_bias,
+	    .kernel_init = options->kernel_init,
+	    .bias_init = options->bias_init,
+	    .init_deviation = options->init_deviation,
+	};
+	struct pfld_shape shape = {4, {options->kernel[0], options->kernel[1], in->c, multiplier}};
+	return add_conv(net, layer, &conv, "depthwise_kernel", &shape, in->c * multiplier);
+}

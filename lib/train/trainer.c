@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+// The trainer: one training program, one for inference, an optimizer and the slots, planned together.
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- slots ----
+
+// Numbers per sample of each field of a batch; 0: the field is not used.
+struct slot_layout {
+	size_t inputs, targets, target_mask, sample_weights, attributes, angles;
+};
+
+static size_t input_elements(const struct pfld_compiled *compiled, const char *name)
+{
+	for (int32_t i = 0; i < compiled->num_inputs; i++)
+		if (!strcmp(compiled->inputs[i].name, name)) return pfld_operand_elements(&compiled->inputs[i].operand);
+	return 0;
+}
+
+static struct slot_layout make_layout(const struct pfld_compiled *train)
+{
+	return (struct slot_layout){
+	    .inputs = pfld_operand_elements(&train->inputs[0].operand),
+	    .targets = input_elements(train, "targets"),
+	    .target_mask = input_elements(train, "target_mask"),
+	    .sample_weights = input_elements(train, "sample_weights"),
+	    .attributes = input_elements(train, "attributes"),
+	    .angles = input_elements(train, "angles_truth"),
+	};
+}
+
+// Host memory: floats, whatever the device computes in, and the indices behind them.
+static size_t slot_bytes(const struct slot_layout *l, int32_t batch, size_t alignment)
+{
+	const size_t fields[] = {l->inputs, l->targets, l->target_mask, l->sample_weights, l->attributes, l->angles, 1};
+	size_t bytes = 0;
+	for (size_t i = 0; i < PFLD_COUNT(fields); i++)
+		bytes += pfld_align(fields[i] * (size_t)batch * sizeof(float), alignment);
+	return bytes;
+}
+
+static float *take(char **memory, size_t elements, int32_t batch, size_t alignment)
+{
+	if (!elements) return NULL;
+	float *field = (float *)*memory;
+	*memory += pfld_align(elements * (size_t)batch * sizeof(float), alignment);
+	return field;
+}
+
+static void fill_ones(float *numbers, size_t num)
+{
+	for (size_t i = 0; numbers && i < num; i++) numbers[i] = 1;
+}
+
+static enum pfld_status make_slots(struct pfld_trainer *trainer, int32_t num_slots, struct pfld_error *error)
+{
+	struct pfld_device *device = trainer->weights->device;
+	struct slot_layout layout = make_layout(&trainer->train->compiled);
+	int32_t batch = trainer->train->compiled.batch;
+	size_t alignment = device->limits.alignment_bytes, bytes = slot_bytes(&layout, batch, alignment);
+	enum pfld_status status = pfld_device_region_create(device, bytes * (size_t)num_slots, PFLD_MEMORY_BATCH,
+	                                                    "batches in flight", &trainer->slot_memory, error);
+	if (status != PFLD_OK) return status;
+	if (!trainer->slot_memory.host)
+		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "the slots need memory that the host can write");
+	for (int32_t i = 0; i < num_slots; i++) {
+		char *memory = (char *)trainer->slot_memory.host + bytes * (size_t)i;
+		trainer->slots[i] = (struct pfld_batch){
+		    .slot = i,
+		    .capacity = batch,
+		    .inputs = take(&memory, layout.inputs, batch, alignment),
+		    .targets = take(&memory, layout.targets, batch, alignment),
+		    .target_mask = take(&memory, layout.target_mask, batch, alignment),
+		    .sample_weights = take(&memory, layout.sample_weights, batch, alignment),
+		    .attributes = take(&memory, layout.attributes, batch, alignment),
+		    .angles = take(&memory, layout.angles, batch, alignment),
+		    .indices = (uint32_t *)memory,
+		};
+		fill_ones(trainer->slots[i].target_mask, layout.target_mask * (size_t)batch);
+		fill_ones(trainer->slots[i].sample_weights, layout.sample_weights * (size_t)batch);
+	}
+	trainer->num_slots = num_slots;
+	return PFLD_OK;
+}
+
+// ---- creation ----
+
+static struct pfld_program_options train_options(const struct pfld_trainer_options *o, const char *const *outputs,
+                                                 int32_t num_outputs)
+{
+	return (struct pfld_program_options){
+	    .batch = o->batch, .mode = PFLD_TRAIN, .outputs = outputs, .num_outputs = num_outputs, .loss = &o->loss};
+}
+
+// The prediction first, and the angles where the loss uses them.
+static int32_t wanted_outputs(const struct pfld_net *net, const struct pfld_trainer_options *o, const char *outputs[2],
+                              struct pfld_error *error)
+{
+	if (!net->num_outputs) {
+		pfld_fail(error, PFLD_ERR_ARGUMENT, "the net names no output");
+		return 0;
+	}
+	outputs[0] = o->output ? o->output : net->outputs[0].name;
+	outputs[1] = "angles";
+	return pfld_loss_uses_angles(o->loss.kind) ? 2 : 1;
+}
+
+static enum pfld_status check_options(const struct pfld_net *net, const struct pfld_trainer_options *o,
+                                      struct pfld_error *error)
+{
+	enum pfld_status status = pfld_net_check(net, error);
+	if (status != PFLD_OK) return status;
+	if (o->loss.kind == PFLD_LOSS_NONE)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "the trainer needs a loss; without one use a program (program.h)");
+	if (o->num_slots < 0 || o->num_slots > PFLD_MAX_SLOTS || o->accumulate < 0)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "num_slots must lie in 0..%d, accumulate not below 0", PFLD_MAX_SLOTS);
+	return PFLD_OK;
+}
+
+static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_compiled *train,
+                                  const struct pfld_compiled *infer, const struct pfld_trainer_options *o,
+                                  struct pfld_error *error)
+{
+	struct pfld_plan *fresh = pfld_plan_create_empty();
+	if (!fresh) return pfld_fail_memory(error, 1, "the plan");
+	struct slot_layout layout = make_layout(train);
+	size_t slots = slot_bytes(&layout, o->batch, train->device->limits.alignment_bytes);
+	enum pfld_status status = PFLD_OK;
+	for (int32_t i = 0; status == PFLD_OK && i < (o->num_slots ? o->num_slots : 3); i++)
+		status = pfld_plan_add_block(fresh, "batch in flight", PFLD_MEMORY_BATCH, slots, error);
+	if (status == PFLD_OK)
+		status = pfld_plan_add_block(fresh, "optimizer state", PFLD_MEMORY_OPTIMIZER,
+		                             pfld_optimizer_block_bytes(train, &o->optimizer), error);
+	size_t scratch = pfld_optimizer_workspace_bytes(train, &o->optimizer);
+	if (status == PFLD_OK && scratch)
+		status = pfld_plan_add_block(fresh, "optimizer workspace", PFLD_MEMORY_WORKSPACE, scratch, error);
+	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, train, "train", error);
+	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, infer, "infer", error);
+	if (status == PFLD_OK) status = pfld_plan_close(fresh, error);
+	if (status != PFLD_OK) pfld_plan_destroy(&fresh);
+	else *plan = fresh;
+	return status;
+}
+
+enum pfld_status pfld_trainer_plan_create(struct pfld_plan **plan, struct pfld_device *device, const struct pfld_net *net,
+                                          const struct pfld_trainer_options *options, struct pfld_error *error)
+{
+	if (!plan || !device || !options)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_trainer_plan_create() needs a device and options");
+	const char *outputs[2];
+	enum pfld_status status = check_options(net, options, error);
+	if (status != PFLD_OK) return status;
+	int32_t num = wanted_outputs(net, options, outputs, error);
+	if (!num) return PFLD_ERR_ARGUMENT;
+	struct pfld_compiled train, infer;
+	struct pfld_program_options o = train_options(options, outputs, num);
+	status = pfld_compile(&train, device, net, &o, error);
+	if (status != PFLD_OK) return status;
+	struct pfld_program_options i = {.batch = options->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
+	status = pfld_compile(&infer, device, net, &i, error);
+	if (status == PFLD_OK) {
+		status = make_plan(plan, &train, &infer, options, error);
+		pfld_compiled_finish(&infer);
+	}
+	pfld_compiled_finish(&train);
+	return status;
+}
+
+static enum pfld_status make_backup(struct pfld_trainer *trainer, struct pfld_error *error)
+{
+	const struct pfld_net *net = trainer->weights->net;
+	for (size_t i = 0; i < net->num_params; i++)
+		if (net->params[i].info.is_statistic) trainer->num_statistics += (size_t)net->params[i].info.elements;
+	trainer->statistics = pfld_calloc(trainer->num_statistics + 1, sizeof *trainer->statistics);
+	return trainer->statistics ? PFLD_OK
+	                           : pfld_fail_memory(error, trainer->num_statistics * sizeof(float), "moving statistics");
+}
+
+static enum pfld_status fill(struct pfld_trainer *trainer, const struct pfld_trainer_options *o, struct pfld_error *error)
+{
+	const char *outputs[2];
+	int32_t num = wanted_outputs(trainer->weights->net, o, outputs, error);
+	if (!num) return PFLD_ERR_ARGUMENT;
+	struct pfld_program_options options = train_options(o, outputs, num);
+	enum pfld_status status = pfld_program_create(&trainer->train, trainer->weights, &options, error);
+	if (status != PFLD_OK) return status;
+	options = (struct pfld_program_options){.batch = o->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
+	status = pfld_program_create(&trainer->infer, trainer->weights, &options, error);
+	if (status == PFLD_OK) status = pfld_optimizer_create(&trainer->optimizer, trainer->train, &o->optimizer, error);
+	if (status == PFLD_OK) status = make_slots(trainer, o->num_slots ? o->num_slots : 3, error);
+	if (status == PFLD_OK) status = make_backup(trainer, error);
+	if (status != PFLD_OK) return status;
+	return make_plan(&trainer->plan, &trainer->train->compiled, &trainer->infer->compiled, o, error);
+}
+
+enum pfld_status pfld_trainer_create(struct pfld_trainer **trainer, struct pfld_weights *weights,
+                                     const struct pfld_trainer_options *options, struct pfld_error *error)
+{
+	if (!trainer || !weights || !options)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_trainer_create() needs weights and options");
+	enum pfld_status status = check_options(weights->net, options, error);
+	if (status != PFLD_OK) return status;
+	struct pfld_trainer *fresh = pfld_calloc(1, sizeof *fresh);
+	if (!fresh) return pfld_fail_memory(error, sizeof *fresh, "a trainer");
+	fresh->weights = weights;
+	fresh->learning_rate = options->optimizer.learning_rate;
+	fresh->accumulate = options->accumulate ? options->accumulate : 1;
+	fresh->seed = options->seed;
+	status = fill(fresh, options, error);
+	if (status != PFLD_OK) {
+		pfld_trainer_destroy(&fresh);
+		return status;
+	}
+	*trainer = fresh;
+	return PFLD_OK;
+}
+
+void pfld_trainer_destroy(struct pfld_trainer **trainer)
+{
+	if (!trainer || !*trainer) return;
+	struct pfld_trainer *t = *trainer;
+	if (t->slot_memory.bytes) pfld_device_region_destroy(t->weights->device, PFLD_MEMORY_BATCH, &t->slot_memory);
+	pfld_optimizer_destroy(&t->optimizer);
+	pfld_program_destroy(&t->infer);
+	pfld_program_destroy(&t->train);
+	pfld_plan_destroy(&t->plan);
+	free(t->statistics);
+	free(t);
+	*trainer = NULL;
+}
+
+struct pfld_batch *pfld_trainer_slots(struct pfld_trainer *trainer, int32_t *num_slots)
+{
+	if (num_slots) *num_slots = trainer->num_slots;
+	return trainer->slots;
+}
+
+const struct pfld_plan *pfld_trainer_plan(const struct pfld_trainer *trainer)
+{
+	return trainer->plan;
+}
+
+// ---- steps ----
+
+static enum pfld_status upload(struct pfld_program *program, const char *name, const float *numbers, int32_t n,
+                               struct pfld_error *error)
+{
+	struct pfld_tensor *tensor = pfld_program_input(program, name);
+	if (!tensor || !numbers) return PFLD_OK;
+	int64_t elements = pfld_tensor_elements(tensor) / program->compiled.batch * n;
+	return pfld_tensor_upload(tensor, PFLD_F32, numbers, elements, error);
+}
+
+static enum pfld_status upload_batch(struct pfld_program *program, const struct pfld_batch *batch,
+                                     struct pfld_error *error)
+{
+	const struct {
+		const char *name;
+		const float *numbers;
+	} fields[] = {{program->compiled.inputs[0].name, batch->inputs},
+	              {"targets", batch->targets},
+	              {"target_mask", batch->target_mask},
+	              {"sample_weights", batch->sample_weights},
+	              {"attributes", batch->attributes},
+	              {"angles_truth", batch->angles}};
+	for (size_t i = 0; i < PFLD_COUNT(fields); i++) {
+		enum pfld_status status = upload(program, fields[i].name, fields[i].numbers, batch->num_samples, error);
+		if (status != PFLD_OK) return status;
+	}
+	return PFLD_OK;
+}
+
+static enum pfld_status check_batch(const struct pfld_trainer *trainer, const struct pfld_batch *batch,
+                                    struct pfld_error *error)
+{
+	int32_t most = trainer->train->compiled.batch;
+	if (!batch || !batch->inputs) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch has no inputs");
+	if (batch->num_samples < 1 || batch->num_samples > most)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a batch of %d samples; 1 to %d are possible", batch->num_samples, most);
+	return PFLD_OK;
+}
+
+// Copy the moving statistics out (save) or back.
+static enum pfld_status move_statistics(struct pfld_trainer *trainer, bool save, struct pfld_error *error)
+{
+	float *numbers = trainer->statistics;
+	for (size_t i = 0; i < trainer->weights->net->num_params; i++) {
+		const struct pfld_parameter_info *info = &trainer->weights->net->params[i].info;
+		if (!info->is_statistic) continue;
+		struct pfld_tensor *tensor = trainer->weights->tensors[i];
+		enum pfld_status status = save ? pfld_tensor_download(tensor, PFLD_F32, numbers, info->elements, error)
+		                               : pfld_tensor_upload(tensor, PFLD_F32, numbers, info->elements, error);
+		if (status != PFLD_OK) return status;
+		numbers += info->elements;
+	}
+	return PFLD_OK;
+}
+
+// The step came to numbers that are not finite: put the statistics back, and say where it began.
+static enum pfld_status explain_bad_step(struct pfld_trainer *trainer, struct pfld_error *error)
+{
+	enum pfld_status status = move_statistics(trainer, false, error);
+	if (status != PFLD_OK) return status;
+	trainer->pending = 0;
+	struct pfld_error found = {0};
+	status = pfld_program_find_bad_layer(trainer->train, &found);
+	if (status != PFLD_OK && status != PFLD_ERR_DATA) {
+		if (error) *error = found;
+		return status;
+	}
+	return pfld_fail(error, PFLD_ERR_DATA,
+	                 "the loss or its gradients are not finite: %s. The weights are those before this step; a smaller "
+	                 "learning rate or gradient clipping may help",
+	                 status == PFLD_OK ? "all layers are finite in forward, the loss or a gradient is not" : found.message);
+}
+
+static enum pfld_status optimize(struct pfld_trainer *trainer, bool *good, struct pfld_error *error)
+{
+	enum pfld_status status = pfld_optimizer_step(trainer->optimizer, trainer->learning_rate,
+	                                              1.0 / trainer->accumulate, good, error);
+	if (status == PFLD_OK) trainer->pending = 0;
+	return status;
+}
+
+enum pfld_status pfld_trainer_step(struct pfld_trainer *trainer, const struct pfld_batch *batch, double *loss,
+                                   struct pfld_error *error)
+{
+	enum pfld_status status = check_batch(trainer, batch, error);
+	if (status != PFLD_OK) return status;
+	if (batch->num_samples == 1 && trainer->train->compiled.uses_batch_statistics)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a batch of one sample has no batch statistics to train on");
+	struct pfld_program *program = trainer->train;
+	struct pfld_run_options run = {
+	    .seed = trainer->seed, .step = trainer->num_batches, .accumulate_gradients = trainer->pending > 0};
+	struct pfld_loss_sums sums = {0};
+	status = upload_batch(program, batch, error);
+	if (status == PFLD_OK) status = move_statistics(trainer, true, error);
+	if (status == PFLD_OK) status = pfld_program_forward(program, batch->num_samples, &run, error);
+	if (status == PFLD_OK) status = pfld_program_loss(program, &run, NULL, error);
+	if (status == PFLD_OK) status = pfld_program_backward(program, &run, error);
+	if (status == PFLD_OK) status = pfld_program_loss_sums(program, &sums, error);
+	if (status != PFLD_OK) return status;
+	bool good = !sums.last_was_bad;
+	if (good && ++trainer->pending == trainer->accumulate) status = optimize(trainer, &good, error);
+	if (status != PFLD_OK) return status;
+	if (!good) return explain_bad_step(trainer, error);
+	trainer->num_batches++;
+	if (loss) *loss = sums.batch_loss;
+	return PFLD_OK;
+}
+
+void pfld_trainer_set_learning_rate(struct pfld_trainer *trainer, double learning_rate)
+{
+	trainer->learning_rate = learning_rate;
+}
+
+enum pfld_status pfld_trainer_mean_loss(struct pfld_trainer *trainer, double *mean_loss, int64_t *num_samples,
+                                        struct pfld_error *error)
+{
+	struct pfld_loss_sums sums;
+	enum pfld_status status = pfld_program_loss_sums(trainer->train, &sums, error);
+	if (status != PFLD_OK) return status;
+	if (mean_loss) *mean_loss = sums.num_samples ? sums.loss / (double)sums.num_samples : NAN;
+	if (num_samples) *num_samples = sums.num_samples;
+	return PFLD_OK;
+}
+
+enum pfld_status pfld_trainer_reset_loss(struct pfld_trainer *trainer, struct pfld_error *error)
+{
+	return pfld_program_reset_loss_sums(trainer->train, error);
+}
+
+bool pfld_trainer_needs_two_samples(const struct pfld_trainer *trainer)
+{
+	return trainer->train->compiled.uses_batch_statistics;
+}
+
+enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct pfld_batch *batch, float *predictions,
+                                      struct pfld_error *error)
+{
+	enum pfld_status status = check_batch(trainer, batch, error);
+	if (status != PFLD_OK) return status;
+	struct pfld_program *program = trainer->infer;
+	status = upload(program, program->compiled.inputs[0].name, batch->inputs, batch->num_samples, error);
+	if (status == PFLD_OK) status = pfld_program_forward(program, batch->num_samples, NULL, error);
+	if (status != PFLD_OK) return status;
+	int64_t elements = (int64_t)pfld_operand_elements(&program->compiled.outputs[0].operand) * batch->num_samples;
+	return pfld_tensor_download(program->outputs[0], PFLD_F32, predictions, elements, error);
+}
+
+uint64_t pfld_trainer_num_steps(const struct pfld_trainer *trainer)
+{
+	return pfld_optimizer_num_steps(trainer->optimizer);
+}
