@@ -76,7 +76,8 @@ PFLD_API void pfld_free(void *pointer);
 // float (size_y, size_x, 3) in 0..255.
 PFLD_API void pfld_image_sample(const struct pfld_image *source, const double m[6], float *destination, int32_t size_x,
                                 int32_t size_y);
-// Bilinear resize with half-pixel centres, edges repeated, no antialiasing (as OpenCV's INTER_LINEAR).
+// Bilinear resize with half-pixel centres, edges repeated, no antialiasing (as OpenCV's INTER_LINEAR), rounded to
+// nearest. PFLD_ERR_ARGUMENT when source has no pixels or is the destination, or the new size is none; PFLD_ERR_MEMORY.
 PFLD_API_STATUS enum pfld_status pfld_image_resize(struct pfld_image *destination, const struct pfld_image *source,
                                                    int32_t width, int32_t height, struct pfld_error *error);
 
