@@ -5,6 +5,8 @@
 #ifndef PFLD_STATUS_H
 #define PFLD_STATUS_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -46,6 +48,7 @@ struct pfld_error {
 	char message[PFLD_ERROR_MESSAGE_BYTES];
 	const char *source_file; // where in the library, for reports; static storage
 	int source_line;
+	bool transient; // of PFLD_ERR_IO: the cause may pass (no descriptors left), and says nothing about the file
 };
 
 // The name of a status, such as "out of memory". Static storage, never NULL.

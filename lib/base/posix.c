@@ -27,19 +27,25 @@ char *pfld_reason(char buffer[PFLD_REASON_BYTES], int error_number)
 	return buffer;
 }
 
+static bool is_passing(int error_number)
+{
+	return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM || error_number == EINTR ||
+		   error_number == EAGAIN;
+}
+
 enum pfld_status pfld_fail_path(struct pfld_error *error, const char *verb, const char *path, int error_number)
 {
 	char shown[PFLD_SHOWN_BYTES], reason[PFLD_REASON_BYTES];
 	enum pfld_status status = error_number == ENOMEM ? PFLD_ERR_MEMORY : PFLD_ERR_IO;
-	return pfld_fail(error, status, "cannot %s \"%s\": %s", verb, pfld_show(shown, path, 400),
-					 pfld_reason(reason, error_number));
+	(void)pfld_fail(error, status, "cannot %s \"%s\": %s", verb, pfld_show(shown, path, 400),
+					pfld_reason(reason, error_number));
+	if (error) error->transient = is_passing(error_number);
+	return status;
 }
 
 bool pfld_retry(int error_number, int *attempt)
 {
-	bool passing = error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM ||
-				   error_number == EINTR || error_number == EAGAIN;
-	if (!passing || *attempt >= 5) return false;
+	if (!is_passing(error_number) || *attempt >= 5) return false;
 	struct timespec wait = {.tv_nsec = 1000000L << (2 * *attempt)}; // 1, 4, 16, 64, 256 ms
 	nanosleep(&wait, NULL);
 	(*attempt)++;

@@ -53,6 +53,7 @@ enum pfld_status pfld_fail_at(struct pfld_error *error, enum pfld_status status,
 	error->status = status;
 	error->source_file = file;
 	error->source_line = line;
+	error->transient = false;
 	return status;
 }
 
