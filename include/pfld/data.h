@@ -93,15 +93,21 @@ PFLD_API_STATUS enum pfld_status pfld_mirror_map_read(const char *path, int32_t 
 PFLD_API bool pfld_nme_points(int32_t num_points, int32_t corners[2]);
 
 // ---- one crop ----
+// Prepared rows are their own crop: the picture, resized where its size differs, and the numbers as they stand.
 enum pfld_crop_kind {
-	PFLD_CROP_FLOAT = 0, // square of 1.2 x the points' extent about their centre, any fraction of a pixel
-	PFLD_CROP_INTEGER,   // the originals' crop on whole pixels (facts 1.3.3), then a bilinear resize
+	PFLD_CROP_FLOAT = 0, // square of 1.2 x the points' extent about their centre, any fraction of a pixel, bilinear
+	                     // straight from the picture, black outside
+	PFLD_CROP_INTEGER,   // the originals' crop on whole pixels, then a bilinear resize. The labels are theirs too:
+	                     // (point - top left pixel) / side, half a pixel of the picture less than crop-relative
 };
+// Drawn about the plain crop (for prepared rows: about the whole picture).
 enum pfld_augment_kind {
 	PFLD_AUGMENT_NONE = 0,
-	PFLD_AUGMENT_DEFAULT, // rotate +-30 degrees, shift +-10 % of the extent, scale 0.95..1.25, mirror with 1/2
-	PFLD_AUGMENT_TF,      // the TensorFlow repository's (facts 1.3.4): integer angle in [-20, 20)
-	PFLD_AUGMENT_PT,      // the PyTorch repository's: integer angle in [-30, 30)
+	PFLD_AUGMENT_DEFAULT, // rotate +-30 degrees, shift +-10 % of the square, scale 0.95..1.25, mirror with 1/2
+	PFLD_AUGMENT_TF,      // the TensorFlow repository's: rotation by whole degrees in [-20, 20) about a centre shifted
+	                      // by up to 10 % of the square, side from the points' smaller extent to 1.25 x the
+	                      // larger, mirror with 1/2; redrawn until all points are inside (at most 100 times)
+	PFLD_AUGMENT_PT,      // the same with [-30, 30): the PyTorch repository's
 };
 // Scaling of 8-bit values to what a net reads.
 enum pfld_scaling {
@@ -131,48 +137,69 @@ struct pfld_loader_options {
 	struct pfld_log log;
 };
 struct pfld_loader_stats {
-	uint64_t wait_ns;                         // the consumer waited in pfld_loader_next()
-	uint64_t decode_ns, augment_ns, copy_ns;  // summed over threads
-	int64_t num_samples;                      // delivered
-	uint64_t buffer_bytes;                    // decode buffers of all threads now
+	uint64_t wait_ns;               // the consumer waited in pfld_loader_next()
+	uint64_t decode_ns, augment_ns; // summed over threads: reading and decoding; cropping into the batch
+	int64_t num_samples;            // delivered
+	uint64_t buffer_bytes;          // decode buffers of all threads now
 };
 struct pfld_loader;
-// Opened over `num_slots` batches whose memory it fills ahead. Slots must stay until the loader is closed.
+// Opened over `num_slots` batches of one capacity, whose memory it fills ahead; inputs must be there, other fields are
+// filled where they are not NULL (sample_weights with 1). Slots and dataset must stay until the loader is closed.
+// Angles follow the augmentation: rotation changes roll, mirroring the signs of yaw and roll.
+// PFLD_ERR_ARGUMENT: an option or slot outside its range.
 PFLD_API_STATUS enum pfld_status pfld_loader_open(struct pfld_loader **loader, const struct pfld_dataset *dataset,
                                                   struct pfld_batch *slots, int32_t num_slots,
                                                   const struct pfld_loader_options *options, struct pfld_error *error);
 PFLD_API void pfld_loader_close(struct pfld_loader **loader);
 // Begin (or jump to) `epoch` (1-based) at batch `position`: the same batches come as in a run that was never stopped,
-// provided pfld_loader_skip() was given the samples that had failed before. Cancels what was filled ahead.
+// provided pfld_loader_skip() was given what pfld_loader_skips() told at that point. Cancels what was filled ahead;
+// batches that are handed out stay so. Without a seek the first next() begins epoch 1. PFLD_ERR_ARGUMENT: no such
+// position (the number of batches is one, and gives PFLD_END).
 PFLD_API_STATUS enum pfld_status pfld_loader_seek(struct pfld_loader *loader, int32_t epoch, int64_t position,
                                                   struct pfld_error *error);
 // The next batch in order; blocks until it is filled. PFLD_END after the last batch of an epoch (the next call begins
-// the next epoch). Batches are the same for any number of threads. Samples that fail to load are left out of the
-// batch, kept for pfld_loader_skips(), and not drawn in later epochs. PFLD_ERR_DATA when more than max_bad failed.
+// the next epoch). Batches are the same for any number of threads: batch k holds positions k * capacity and following
+// of the epoch's order. A sample whose file or face is bad is left out of its batch, which then holds fewer (a batch
+// that would be empty is passed over), is told by pfld_loader_skips() and is not in the order of later epochs.
+// PFLD_ERR_DATA: more than max_bad failed (the first is named), or no batch is left. PFLD_ERR_MEMORY and PFLD_ERR_IO
+// (struct pfld_error.transient): short of memory or descriptors, which says nothing about the file. These stop the
+// loader: every call gives the same error until the next seek. PFLD_ERR_STATE: all slots are handed out.
 PFLD_API_STATUS enum pfld_status pfld_loader_next(struct pfld_loader *loader, struct pfld_batch **batch,
                                                   struct pfld_error *error);
 // Give a batch back so that its slot can be filled again.
 PFLD_API void pfld_loader_release(struct pfld_loader *loader, struct pfld_batch *batch);
-// Mark a sample as failed before (resume); call before the first seek or next.
-PFLD_API_STATUS enum pfld_status pfld_loader_skip(struct pfld_loader *loader, uint32_t index, const char *reason,
-                                                  struct pfld_error *error);
-// Samples that failed so far, ordered by index; `indices` (may be NULL) gets them. Valid until the next call.
-PFLD_API size_t pfld_loader_skips(struct pfld_loader *loader, const struct pfld_skip **skips, const uint32_t **indices);
-// Batches of an epoch as things stand (samples that failed left out).
+// A sample that failed to load. It keeps its place in the order of the epoch in which it failed (as a gap) and is not
+// in the order of later ones; so a resume needs the epoch too.
+struct pfld_skipped_sample {
+	uint32_t index; // of the dataset
+	int32_t epoch;  // in which it failed
+	struct pfld_skip skip;
+};
+// Mark a sample as failed in `epoch` (resume); before the first seek or next, else PFLD_ERR_STATE. reason is copied.
+PFLD_API_STATUS enum pfld_status pfld_loader_skip(struct pfld_loader *loader, uint32_t index, int32_t epoch,
+                                                  const char *reason, struct pfld_error *error);
+// Samples that failed in the batches handed out so far (and those that were marked), ordered by index. Belongs to the
+// loader, valid until the next call on it; `skipped` may be NULL.
+PFLD_API size_t pfld_loader_skips(const struct pfld_loader *loader, const struct pfld_skipped_sample **skipped);
+// Batches of the epoch that the next call of next() is in: positions run from 0 to this.
 PFLD_API int64_t pfld_loader_num_batches(struct pfld_loader *loader);
 PFLD_API void pfld_loader_stats(struct pfld_loader *loader, struct pfld_loader_stats *stats); // since open
 
 // ---- one sample by hand (prediction, previews) ----
-// Crop `image` for `face` into inputs (size, size, 3), targets (2P), mask (2P; may be NULL). With augmentation the
-// draw depends on (seed, epoch, index).
+// Crop `image` for `face` into inputs (size, size, 3), targets (2P) and mask (2P); these two may be NULL. With
+// augmentation the draw depends on (seed, epoch, index), as in the loader. PFLD_ERR_DATA: the face cannot be cropped
+// (no point present, all at one place, or far outside any picture); PFLD_ERR_ARGUMENT; PFLD_ERR_MEMORY.
 PFLD_API_STATUS enum pfld_status pfld_sample_make(const struct pfld_image *image, const struct pfld_face *face,
                                                   int32_t num_points, const struct pfld_sample_options *options,
                                                   uint64_t seed, int32_t epoch, uint32_t index, float *inputs,
                                                   float *targets, float *target_mask, struct pfld_error *error);
-// The crop of a face box (x_min, y_min, x_max, y_max): a square of 1.1 x its larger side about its centre. inputs as
-// above; `map` gets the affine map from crop-relative points to image pixels: x = map[0] u + map[1] v + map[2].
-PFLD_API void pfld_sample_box(const struct pfld_image *image, const float box[4],
-                              const struct pfld_sample_options *options, float *inputs, double map[6]);
+// The crop of a face box (x_min, y_min, x_max, y_max): a square of 1.1 x its larger side about its centre, sampled
+// straight. inputs as above; `map` (may be NULL) gets the affine map from predicted points to image pixels:
+// x = map[0] u + map[1] v + map[2], y = map[3] u + map[4] v + map[5]. options.crop says which labels the net learned.
+// PFLD_ERR_ARGUMENT: no area, not finite.
+PFLD_API_STATUS enum pfld_status pfld_sample_box(const struct pfld_image *image, const float box[4],
+                                                 const struct pfld_sample_options *options, float *inputs,
+                                                 double map[6], struct pfld_error *error);
 
 // ---- pfld prepare ----
 struct pfld_prepare_options {

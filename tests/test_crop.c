@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: MIT
+// Crops, labels and augmentation of one sample (lib/data/crop.c, augment.c, sample.c), against arithmetic of its own.
+#include "base/random.h"
+#include "data/crop.h"
+
+#include <pfld/data.h>
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEED 20240611u
+#define SIZE 112
+
+static void fill_noise(struct pfld_image *image, int32_t width, int32_t height, uint64_t seed)
+{
+	struct pfld_error error;
+	ck_assert_int_eq(pfld_image_resize_buffer(image, width, height, &error), PFLD_OK);
+	struct pfld_random random = pfld_random_stream(seed, PFLD_RANDOM_TEST, 0, 0);
+	for (int32_t i = 0; i < 3 * width * height; i++) image->pixels[i] = (uint8_t)pfld_random_u32(&random);
+}
+
+static void fill_black(struct pfld_image *image, int32_t width, int32_t height)
+{
+	struct pfld_error error;
+	ck_assert_int_eq(pfld_image_resize_buffer(image, width, height, &error), PFLD_OK);
+	memset(image->pixels, 0, 3 * (size_t)width * (size_t)height);
+}
+
+static double pixel(const struct pfld_image *image, int32_t x, int32_t y, int channel)
+{
+	if (x < 0 || y < 0 || x >= image->width || y >= image->height) return 0;
+	return image->pixels[3 * (y * image->width + x) + channel];
+}
+
+static double bilinear(const struct pfld_image *image, double x, double y, int channel)
+{
+	const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
+	const double right = x - left, down = y - top;
+	return (1 - down) *
+			   ((1 - right) * pixel(image, left, top, channel) + right * pixel(image, left + 1, top, channel)) +
+		   down *
+			   ((1 - right) * pixel(image, left, top + 1, channel) + right * pixel(image, left + 1, top + 1, channel));
+}
+
+static void make(const struct pfld_image *image, const struct pfld_face *face, int32_t num_points,
+				 const struct pfld_sample_options *options, uint32_t index, float *inputs, float *targets, float *mask)
+{
+	struct pfld_error error = {0};
+	const enum pfld_status status =
+		pfld_sample_make(image, face, num_points, options, SEED, 3, index, inputs, targets, mask, &error);
+	ck_assert_msg(status == PFLD_OK, "%s", error.message);
+}
+
+// Five points: eyes, nose, corners of the mouth. Eyes and corners change places in a mirror.
+static const int32_t map5[5] = {1, 0, 2, 4, 3};
+static const float points5[10] = {40.25f, 50.5f, 80.75f, 47.0f, 61.0f, 70.25f, 45.5f, 92.0f, 77.0f, 90.75f};
+
+static float inputs[SIZE * SIZE * 3];
+
+// The plain crop: square of 1.2 x the extent about the centre, sampled at cell centres.
+START_TEST(plain_crop)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 131, 97, 1);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {.scaling = PFLD_SCALE_NONE};
+	float targets[10], mask[10];
+	make(&image, &face, 5, &options, 0, inputs, targets, mask);
+
+	const double side = 1.2 * (92.0 - 47.0), cx = (40.25 + 80.75) / 2, cy = (47.0 + 92.0) / 2; // 45 high, 40.5 wide
+	for (int p = 0; p < 5; p++) {
+		ck_assert_double_eq_tol((double)targets[2 * p], ((double)points5[2 * p] - cx) / side + 0.5, 1e-7);
+		ck_assert_double_eq_tol((double)targets[2 * p + 1], ((double)points5[2 * p + 1] - cy) / side + 0.5, 1e-7);
+		ck_assert_float_eq(mask[2 * p] + mask[2 * p + 1], 2.0f);
+	}
+	double worst = 0;
+	bool black = false;
+	for (int j = 0; j < SIZE; j++) {
+		for (int i = 0; i < SIZE; i++) {
+			const double x = cx + side * ((i + 0.5) / SIZE - 0.5), y = cy + side * ((j + 0.5) / SIZE - 0.5);
+			black |= y > image.height;
+			for (int c = 0; c < 3; c++)
+				worst = fmax(worst, fabs((double)inputs[3 * (j * SIZE + i) + c] - bilinear(&image, x, y, c)));
+		}
+	}
+	ck_assert_double_lt(worst, 1e-3);
+	ck_assert(!black); // this face lies inside
+
+	const float low[10] = {40.25f, 80.5f, 80.75f, 77.0f, 61.0f, 95.25f, 45.5f, 122.0f, 77.0f, 120.75f};
+	const struct pfld_face partly = {.points = low};
+	make(&image, &partly, 5, &options, 0, inputs, targets, mask);
+	for (int i = 0; i < 3 * SIZE * 10; i++) ck_assert_float_eq(inputs[3 * SIZE * SIZE - 1 - i], 0.0f);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// The originals' square, worked out by hand: points x 40.25 .. 80.75 and y 47 .. 92, so whole pixels 40 .. 80 and
+// 47 .. 92: 41 x 46, centre 60 (60.5 cut), 70; side 55; top left 60 - 27, 70 - 27.
+START_TEST(crop_on_whole_pixels)
+{
+	struct pfld_image image = {0}, cut = {0}, resized = {0};
+	struct pfld_error error = {0};
+	fill_noise(&image, 131, 90, 2);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {.crop = PFLD_CROP_INTEGER, .scaling = PFLD_SCALE_NONE};
+	float targets[10];
+	make(&image, &face, 5, &options, 0, inputs, targets, NULL);
+	for (int p = 0; p < 5; p++) {
+		ck_assert_double_eq_tol((double)targets[2 * p], ((double)points5[2 * p] - 33) / 55, 1e-7);
+		ck_assert_double_eq_tol((double)targets[2 * p + 1], ((double)points5[2 * p + 1] - 43) / 55, 1e-7);
+	}
+	fill_black(&cut, 55, 55);
+	for (int y = 0; y < 55; y++)
+		for (int x = 0; x < 55; x++)
+			for (int c = 0; c < 3; c++) cut.pixels[3 * (55 * y + x) + c] = (uint8_t)pixel(&image, 33 + x, 43 + y, c);
+	ck_assert_int_eq(pfld_image_resize(&resized, &cut, SIZE, SIZE, &error), PFLD_OK);
+	for (int i = 0; i < 3 * SIZE * SIZE; i++) ck_assert_float_eq(inputs[i], (float)resized.pixels[i]);
+
+	// Partly outside to the left and above: floor, not truncation.
+	float shifted[10];
+	for (int i = 0; i < 10; i++) shifted[i] = points5[i] - 60.0f;
+	struct pfld_extent extent;
+	const struct pfld_face outside = {.points = shifted};
+	ck_assert_int_eq(pfld_crop_extent(&extent, &outside, 5, &error), PFLD_OK);
+	const struct pfld_whole_square square = pfld_crop_whole_square(&extent);
+	ck_assert_int_eq(square.left, 33 - 60);
+	ck_assert_int_eq(square.top, 43 - 60);
+	ck_assert_int_eq(square.side, 55);
+	pfld_image_finish(&image);
+	pfld_image_finish(&cut);
+	pfld_image_finish(&resized);
+}
+END_TEST
+
+// A prepared row: the picture and the numbers as they stand.
+START_TEST(prepared_crop)
+{
+	struct pfld_image image = {0}, resized = {0};
+	struct pfld_error error = {0};
+	const float points[6] = {0.1f, 0.25f, 0.9f, 0.3f, 0.5f, 1.25f};
+	const struct pfld_face face = {.points = points, .crop_relative = true};
+	for (int side = 64; side <= 112; side += 48) {
+		fill_noise(&image, side, side, 3);
+		for (int kind = PFLD_CROP_FLOAT; kind <= PFLD_CROP_INTEGER; kind++) {
+			const struct pfld_sample_options options = {.crop = (enum pfld_crop_kind)kind, .scaling = PFLD_SCALE_NONE};
+			float targets[6];
+			make(&image, &face, 3, &options, 0, inputs, targets, NULL);
+			ck_assert_mem_eq(targets, points, sizeof points);
+			ck_assert_int_eq(pfld_image_resize(&resized, &image, SIZE, SIZE, &error), PFLD_OK);
+			for (int i = 0; i < 3 * SIZE * SIZE; i++) ck_assert_float_eq(inputs[i], (float)resized.pixels[i]);
+		}
+	}
+	pfld_image_finish(&image);
+	pfld_image_finish(&resized);
+}
+END_TEST
+
+START_TEST(missing_points)
+{
+	struct pfld_image image = {0};
+	struct pfld_error error = {0};
+	fill_noise(&image, 128, 128, 4);
+	float points[12], targets[12], mask[12], without[10];
+	memcpy(points, points5, sizeof points5);
+	points[10] = points[11] = 0; // where a missing point stands must not matter
+	const uint8_t present[6] = {1, 1, 1, 1, 1, 0};
+	const int32_t map[6] = {1, 0, 2, 4, 3, 5};
+	const struct pfld_face face = {.points = points, .present = present}, five = {.points = points5};
+	for (int augment = PFLD_AUGMENT_NONE; augment <= PFLD_AUGMENT_PT; augment++) {
+		struct pfld_sample_options options = {.augment = (enum pfld_augment_kind)augment, .mirror_map = map};
+		for (uint32_t index = 0; index < 20; index++) {
+			options.mirror_map = map;
+			make(&image, &face, 6, &options, index, inputs, targets, mask);
+			options.mirror_map = map5;
+			make(&image, &five, 5, &options, index, inputs, without, NULL);
+			ck_assert_mem_eq(targets, without, sizeof without);
+			ck_assert_float_eq(targets[10], 0.0f);
+			ck_assert_float_eq(targets[11], 0.0f);
+			for (int i = 0; i < 12; i++) ck_assert_float_eq(mask[i], i < 10 ? 1.0f : 0.0f);
+		}
+	}
+	// The mask changes places with the points.
+	const uint8_t one_eye[5] = {1, 0, 1, 1, 1};
+	const struct pfld_face winking = {.points = points5, .present = one_eye};
+	const struct pfld_sample_options options = {.augment = PFLD_AUGMENT_DEFAULT, .mirror_map = map5};
+	bool seen[2] = {false, false};
+	for (uint32_t index = 0; index < 40; index++) {
+		make(&image, &winking, 5, &options, index, inputs, targets, mask);
+		ck_assert_float_eq(mask[0] + mask[2], 1.0f);
+		seen[mask[0] > 0] = true;
+		ck_assert_float_eq(mask[0] > 0 ? targets[2] : targets[0], 0.0f);
+	}
+	ck_assert(seen[0] && seen[1]);
+
+	const uint8_t none[5] = {0};
+	const struct pfld_face empty = {.points = points5, .present = none};
+	inputs[0] = targets[0] = -7;
+	ck_assert_int_eq(pfld_sample_make(&image, &empty, 5, &options, 1, 1, 1, inputs, targets, mask, &error),
+					 PFLD_ERR_DATA);
+	ck_assert(strstr(error.message, "missing"));
+	ck_assert(inputs[0] == -7 && targets[0] == -7);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// The affine map that takes the first three source points to their labels: label = m (x, y, 1).
+static void solve(const float *source, const double *label, double m[6])
+{
+	const double ax = (double)source[2] - (double)source[0], ay = (double)source[3] - (double)source[1];
+	const double bx = (double)source[4] - (double)source[0], by = (double)source[5] - (double)source[1];
+	const double det = ax * by - ay * bx;
+	for (int r = 0; r < 2; r++) {
+		const double u = label[2 + r] - label[r], v = label[4 + r] - label[r];
+		m[3 * r] = (u * by - v * ay) / det;
+		m[3 * r + 1] = (v * ax - u * bx) / det;
+		m[3 * r + 2] = label[r] - m[3 * r] * (double)source[0] - m[3 * r + 1] * (double)source[1];
+	}
+}
+
+// What was drawn, read back from the labels of one sample.
+struct drawn {
+	bool mirror;
+	double degrees, scale, x, y; // of a label unit in pixels; the picture's place at the crop's centre
+	double m[6];                 // picture to unmirrored crop
+};
+
+static struct drawn read_draw(const float *targets)
+{
+	struct drawn drawn = {0};
+	double labels[10];
+	for (int i = 0; i < 10; i++) labels[i] = (double)targets[i];
+	solve(points5, labels, drawn.m);
+	if (fabs(drawn.m[0] - drawn.m[4]) > 1e-5 || fabs(drawn.m[1] + drawn.m[3]) > 1e-5) {
+		drawn.mirror = true;
+		for (int p = 0; p < 5; p++) {
+			labels[2 * p] = 1 - (double)targets[2 * map5[p]];
+			labels[2 * p + 1] = (double)targets[2 * map5[p] + 1];
+		}
+		solve(points5, labels, drawn.m);
+	}
+	// A similarity without reflection.
+	ck_assert_double_eq_tol(drawn.m[0], drawn.m[4], 1e-6);
+	ck_assert_double_eq_tol(drawn.m[1], -drawn.m[3], 1e-6);
+	const double unit = hypot(drawn.m[0], drawn.m[1]);
+	drawn.scale = 1 / unit;
+	drawn.degrees = atan2(drawn.m[1], drawn.m[0]) * 180 / 3.14159265358979323846;
+	const double u = 0.5 - drawn.m[2], v = 0.5 - drawn.m[5], det = unit * unit;
+	drawn.x = (drawn.m[4] * u - drawn.m[1] * v) / det;
+	drawn.y = (drawn.m[0] * v - drawn.m[3] * u) / det;
+	return drawn;
+}
+
+// Where the light of a picture lies, crop-relative. False: hardly any is inside.
+static bool light(const float *values, double centre[2])
+{
+	double sum = 0, x = 0, y = 0;
+	for (int j = 0; j < SIZE; j++) {
+		for (int i = 0; i < SIZE; i++) {
+			const double v = (double)values[3 * (j * SIZE + i)];
+			sum += v;
+			x += v * (i + 0.5) / SIZE;
+			y += v * (j + 0.5) / SIZE;
+		}
+	}
+	if (sum < 1) return false;
+	centre[0] = x / sum;
+	centre[1] = y / sum;
+	return true;
+}
+
+// A light on point k of a black picture must lie where the label of a point says it is, mirrored or not.
+START_TEST(labels_follow_pixels)
+{
+	struct pfld_image image = {0};
+	const uint8_t white[3] = {255, 255, 255};
+	float relative[10];
+	for (int i = 0; i < 10; i++) relative[i] = (points5[i] + 0.5f) / 160.0f;
+	for (int prepared = 0; prepared < 2; prepared++) {
+		const struct pfld_face face = {.points = prepared ? relative : points5, .crop_relative = prepared};
+		for (int variant = 0; variant < 8; variant++) {
+			const struct pfld_sample_options options = {.crop = (enum pfld_crop_kind)(variant / 4),
+														.augment = (enum pfld_augment_kind)(variant % 4),
+														.mirror_map = map5};
+			int seen[2] = {0, 0};
+			for (uint32_t index = 0; index < 60; index++) {
+				const int k = (int)(index % 5);
+				float targets[10];
+				double centre[2];
+				fill_black(&image, 160, 160);
+				pfld_image_draw_disc(&image, (double)points5[2 * k], (double)points5[2 * k + 1], 2.5, white);
+				make(&image, &face, 5, &options, index, inputs, targets, NULL);
+				const bool mirrored = read_draw(targets).mirror;
+				const int label = mirrored ? map5[k] : k;
+				if (!light(inputs, centre)) continue;
+				if (fabs((double)targets[2 * label] - 0.5) > 0.42 || fabs((double)targets[2 * label + 1] - 0.5) > 0.42)
+					continue; // cut by the edge
+				seen[mirrored]++;
+				// The originals' labels lie half a pixel of the picture off, towards the top left before mirroring.
+				const double slack = options.crop == PFLD_CROP_INTEGER ? 1.2 * 0.5 / 30 : 0.004;
+				ck_assert_msg(fabs(centre[0] - (double)targets[2 * label]) < slack &&
+								  fabs(centre[1] - (double)targets[2 * label + 1]) < slack,
+							  "prepared %d variant %d index %u: light at %.4f %.4f, label %.4f %.4f", prepared, variant,
+							  index, centre[0], centre[1], (double)targets[2 * label], (double)targets[2 * label + 1]);
+			}
+			ck_assert_int_gt(seen[0], 10);
+			if (variant % 4)
+				ck_assert_int_gt(seen[1], 10);
+			else
+				ck_assert_int_eq(seen[1], 0);
+		}
+	}
+	pfld_image_finish(&image);
+}
+END_TEST
+
+START_TEST(default_draws)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 128, 128, 6);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {.size = 16, .augment = PFLD_AUGMENT_DEFAULT, .mirror_map = map5};
+	const double side = 1.2 * 45, cx = 60.5, cy = 69.5;
+	enum { NUM = 2000 };
+	double low[4] = {9, 9, 9, 9}, high[4] = {-9, -9, -9, -9}, mean[4] = {0};
+	int mirrored = 0;
+	for (uint32_t index = 0; index < NUM; index++) {
+		float targets[10];
+		make(&image, &face, 5, &options, index, inputs, targets, NULL);
+		const struct drawn drawn = read_draw(targets);
+		const double draw[4] = {drawn.degrees / 30, (drawn.x - cx) / side / 0.1, (drawn.y - cy) / side / 0.1,
+								(drawn.scale / side - 1.1) / 0.15};
+		mirrored += drawn.mirror;
+		for (int i = 0; i < 4; i++) {
+			low[i] = fmin(low[i], draw[i]);
+			high[i] = fmax(high[i], draw[i]);
+			mean[i] += draw[i] / NUM;
+		}
+	}
+	// Uniform in -1 .. 1, each: nearly filled, never left; the mean's deviation is 0.013.
+	for (int i = 0; i < 4; i++) {
+		ck_assert_double_ge(low[i], -1.0001);
+		ck_assert_double_le(low[i], -0.98);
+		ck_assert_double_le(high[i], 1.0001);
+		ck_assert_double_ge(high[i], 0.98);
+		ck_assert_double_le(fabs(mean[i]), 0.06);
+	}
+	ck_assert_int_ge(mirrored, NUM / 2 - 100);
+	ck_assert_int_le(mirrored, NUM / 2 + 100);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// Pixels of an augmented crop: bilinear where the labels' own map says, mirrored with them.
+START_TEST(default_pixels)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 100, 128, 7);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {
+		.augment = PFLD_AUGMENT_DEFAULT, .mirror_map = map5, .scaling = PFLD_SCALE_SIGNED, .bgr = true};
+	for (uint32_t index = 0; index < 8; index++) {
+		float targets[10];
+		make(&image, &face, 5, &options, index, inputs, targets, NULL);
+		const struct drawn drawn = read_draw(targets);
+		const double *m = drawn.m, det = m[0] * m[4] - m[1] * m[3];
+		double sum = 0;
+		for (int j = 0; j < SIZE; j++) {
+			for (int i = 0; i < SIZE; i++) {
+				const double u = (drawn.mirror ? SIZE - 0.5 - i : i + 0.5) / SIZE - m[2], v = (j + 0.5) / SIZE - m[5];
+				const double x = (m[4] * u - m[1] * v) / det, y = (m[0] * v - m[3] * u) / det;
+				for (int c = 0; c < 3; c++) {
+					const double want = bilinear(&image, x, y, 2 - c) / 127.5 - 1;
+					sum += fabs((double)inputs[3 * (j * SIZE + i) + c] - want);
+				}
+			}
+		}
+		ck_assert_double_lt(sum / (3.0 * SIZE * SIZE), 1e-3); // labels are floats, noise is steep
+	}
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// The originals' draws: whole degrees, whole centres and sides, all points inside.
+START_TEST(original_draws)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 128, 128, 8);
+	const struct pfld_face face = {.points = points5};
+	for (int variant = 0; variant < 4; variant++) {
+		const struct pfld_sample_options options = {.size = 16,
+													.crop = (enum pfld_crop_kind)(variant & 1),
+													.augment = variant & 2 ? PFLD_AUGMENT_PT : PFLD_AUGMENT_TF,
+													.mirror_map = map5};
+		const int max_degrees = variant & 2 ? 30 : 20;
+		int lowest = 99, highest = -99, mirrored = 0;
+		for (uint32_t index = 0; index < 800; index++) {
+			float targets[10];
+			make(&image, &face, 5, &options, index, inputs, targets, NULL);
+			for (int i = 0; i < 10; i++) ck_assert(targets[i] >= 0 && targets[i] <= 1);
+			const struct drawn drawn = read_draw(targets);
+			const double degrees = round(drawn.degrees), side = round(drawn.scale);
+			ck_assert_double_eq_tol(drawn.degrees, degrees, 1e-3);
+			ck_assert_double_eq_tol(drawn.scale, side, 1e-3);
+			ck_assert(side >= 40 && side < 1.25 * 65);
+			// The crop's centre is c - side // 2 + side / 2 (label units begin half a pixel before in the float form),
+			// turned about c: undo the turn.
+			const double back = degrees * 3.14159265358979323846 / 180;
+			const double off = fmod(side, 2) / 2 - (options.crop == PFLD_CROP_FLOAT ? 0.5 : 0);
+			const double cx = drawn.x - off * (cos(back) - sin(back)), cy = drawn.y - off * (sin(back) + cos(back));
+			ck_assert_double_eq_tol(cx, round(cx), 2e-3);
+			ck_assert_double_eq_tol(cy, round(cy), 2e-3);
+			ck_assert(fabs(cx - 60) <= 5.01 && fabs(cy - 70) <= 5.01);
+			lowest = (int)fmin(lowest, degrees);
+			highest = (int)fmax(highest, degrees);
+			mirrored += drawn.mirror;
+		}
+		ck_assert_int_ge(lowest, -max_degrees);
+		ck_assert_int_le(lowest, 2 - max_degrees);
+		ck_assert_int_lt(highest, max_degrees);
+		ck_assert_int_ge(highest, max_degrees - 3);
+		ck_assert(mirrored > 330 && mirrored < 470);
+	}
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// Rotated on a canvas of 1.1 x the picture that starts at its top left: what is turned out of it is black.
+START_TEST(original_pixels)
+{
+	struct pfld_image image = {0};
+	struct pfld_error error = {0};
+	fill_noise(&image, 90, 100, 9);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {
+		.crop = PFLD_CROP_INTEGER, .augment = PFLD_AUGMENT_PT, .mirror_map = map5, .scaling = PFLD_SCALE_NONE};
+	for (uint32_t index = 0; index < 12; index++) {
+		float targets[10];
+		make(&image, &face, 5, &options, index, inputs, targets, NULL);
+		const struct drawn drawn = read_draw(targets);
+		const int side = (int)round(drawn.scale);
+		const double angle = round(drawn.degrees) * 3.14159265358979323846 / 180, c = cos(angle), s = sin(angle);
+		const double off = side % 2 / 2.0;
+		const double cx = round(drawn.x - off * (c - s)), cy = round(drawn.y - off * (s + c));
+		struct pfld_image cut = {0}, resized = {0};
+		fill_black(&cut, side, side);
+		for (int y = 0; y < side; y++) {
+			for (int x = 0; x < side; x++) {
+				const double px = cx - side / 2 + x, py = cy - side / 2 + y;
+				if (px < 0 || py < 0 || px >= 99 || py >= 110) continue; // int(1.1 * 90), int(1.1 * 100)
+				const double sx = c * (px - cx) - s * (py - cy) + cx, sy = s * (px - cx) + c * (py - cy) + cy;
+				for (int ch = 0; ch < 3; ch++)
+					cut.pixels[3 * (side * y + x) + ch] = (uint8_t)floor(bilinear(&image, sx, sy, ch) + 0.5);
+			}
+		}
+		ck_assert_int_eq(pfld_image_resize(&resized, &cut, SIZE, SIZE, &error), PFLD_OK);
+		double worst = 0;
+		for (int j = 0; j < SIZE; j++)
+			for (int i = 0; i < SIZE; i++)
+				for (int ch = 0; ch < 3; ch++)
+					worst = fmax(worst, fabs((double)inputs[3 * (j * SIZE + (drawn.mirror ? SIZE - 1 - i : i)) + ch] -
+											 (double)resized.pixels[3 * (j * SIZE + i) + ch]));
+		ck_assert_double_le(worst, 1.01); // a value on the edge of rounding
+		pfld_image_finish(&cut);
+		pfld_image_finish(&resized);
+	}
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// Without a map nothing is mirrored, and all else is drawn as with it.
+START_TEST(mirror_alone)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 128, 128, 10);
+	const struct pfld_face face = {.points = points5};
+	struct pfld_sample_options options = {.augment = PFLD_AUGMENT_DEFAULT, .scaling = PFLD_SCALE_NONE};
+	static float plain[SIZE * SIZE * 3];
+	float targets[10], turned[10];
+	int mirrored = 0;
+	for (uint32_t index = 0; index < 30; index++) {
+		options.mirror_map = NULL;
+		make(&image, &face, 5, &options, index, plain, targets, NULL);
+		ck_assert(!read_draw(targets).mirror);
+		options.mirror_map = map5;
+		make(&image, &face, 5, &options, index, inputs, turned, NULL);
+		if (!memcmp(targets, turned, sizeof targets)) {
+			ck_assert_mem_eq(plain, inputs, sizeof plain);
+			continue;
+		}
+		mirrored++;
+		for (int p = 0; p < 5; p++) {
+			ck_assert_float_eq_tol(turned[2 * p], 1 - targets[2 * map5[p]], 1e-7f);
+			ck_assert_float_eq(turned[2 * p + 1], targets[2 * map5[p] + 1]);
+		}
+		for (int j = 0; j < SIZE; j++)
+			for (int i = 0; i < SIZE; i++)
+				ck_assert_mem_eq(&inputs[3 * (j * SIZE + i)], &plain[3 * (j * SIZE + SIZE - 1 - i)], 3 * sizeof(float));
+	}
+	ck_assert_int_gt(mirrored, 5);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+START_TEST(samples_depend_on_seed_epoch_and_index)
+{
+	struct pfld_image image = {0};
+	fill_noise(&image, 128, 128, 11);
+	const struct pfld_face face = {.points = points5};
+	const struct pfld_sample_options options = {.size = 32, .augment = PFLD_AUGMENT_DEFAULT, .mirror_map = map5};
+	float targets[5][10];
+	const struct {
+		uint64_t seed;
+		int32_t epoch;
+		uint32_t index;
+	} keys[5] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {1, 1, 1}};
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(pfld_sample_make(&image, &face, 5, &options, keys[i].seed, keys[i].epoch, keys[i].index,
+										  inputs, targets[i], NULL, NULL),
+						 PFLD_OK);
+	for (int i = 1; i < 4; i++) ck_assert_mem_ne(targets[0], targets[i], sizeof targets[0]);
+	ck_assert_mem_eq(targets[0], targets[4], sizeof targets[0]);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+START_TEST(scalings)
+{
+	struct pfld_image image = {0};
+	const float points[4] = {0, 0, 1, 1};
+	const struct pfld_face face = {.points = points, .crop_relative = true};
+	fill_noise(&image, 4, 4, 12);
+	for (int scaling = PFLD_SCALE_255; scaling <= PFLD_SCALE_NONE; scaling++) {
+		for (int bgr = 0; bgr < 2; bgr++) {
+			const struct pfld_sample_options options = {.size = 4, .scaling = (enum pfld_scaling)scaling, .bgr = bgr};
+			make(&image, &face, 2, &options, 0, inputs, NULL, NULL);
+			for (int i = 0; i < 48; i++) {
+				const float v = image.pixels[bgr ? i - i % 3 + 2 - i % 3 : i];
+				const float want[4] = {v / 255.0f, v / 256.0f, v / 127.5f - 1.0f, v};
+				ck_assert_float_eq(inputs[i], want[scaling]);
+			}
+		}
+	}
+	pfld_image_finish(&image);
+}
+END_TEST
+
+START_TEST(boxes)
+{
+	struct pfld_image image = {0};
+	struct pfld_error error = {0};
+	const uint8_t white[3] = {255, 255, 255};
+	fill_black(&image, 200, 150);
+	pfld_image_draw_disc(&image, 83.25, 61.5, 2.5, white);
+	const float box[4] = {50, 40, 130, 100};
+	struct pfld_sample_options options = {.mirror_map = map5}; // of other points: not looked at
+	double map[6], centre[2];
+	ck_assert_int_eq(pfld_sample_box(&image, box, &options, inputs, map, &error), PFLD_OK);
+	ck_assert_double_eq_tol(map[0], 88, 1e-4);
+	ck_assert_double_eq_tol(map[2], 90 - 44, 1e-4);
+	ck_assert_double_eq_tol(map[5], 70 - 44, 1e-4);
+	ck_assert(light(inputs, centre));
+	ck_assert_double_eq_tol(map[0] * centre[0] + map[1] * centre[1] + map[2], 83.25, 0.1);
+	ck_assert_double_eq_tol(map[3] * centre[0] + map[4] * centre[1] + map[5], 61.5, 0.1);
+	options.crop = PFLD_CROP_INTEGER; // the labels it learned lie half a pixel early
+	ck_assert_int_eq(pfld_sample_box(&image, box, &options, inputs, map, &error), PFLD_OK);
+	ck_assert_double_eq_tol(map[2], 46.5, 1e-4);
+
+	const float wrong[5][4] = {{5, 5, 5, 9}, {9, 5, 5, 9}, {NAN, 0, 5, 5}, {0, 0, INFINITY, 5}, {0, 0, 1e30f, 1e30f}};
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(pfld_sample_box(&image, wrong[i], &options, inputs, map, &error), PFLD_ERR_ARGUMENT);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+START_TEST(bad_arguments)
+{
+	struct pfld_image image = {0};
+	struct pfld_error error = {0};
+	fill_noise(&image, 20, 20, 13);
+	float targets[10];
+	const struct pfld_face face = {.points = points5};
+	const int32_t no_pairs[5] = {1, 2, 0, 3, 4}, outside[5] = {0, 1, 2, 3, 5};
+	const struct pfld_sample_options wrong[] = {{.size = -1},
+												{.size = 1 << 20},
+												{.crop = (enum pfld_crop_kind)2},
+												{.augment = (enum pfld_augment_kind)9},
+												{.scaling = (enum pfld_scaling)4},
+												{.mirror_map = no_pairs},
+												{.mirror_map = outside}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		ck_assert_int_eq(pfld_sample_make(&image, &face, 5, &wrong[i], 0, 1, 0, inputs, targets, NULL, &error),
+						 PFLD_ERR_ARGUMENT);
+
+	const struct pfld_sample_options plain = {.crop = PFLD_CROP_INTEGER}, sampled = {0};
+	const struct {
+		float far;
+		const struct pfld_sample_options *options;
+		enum pfld_status status;
+	} bad[] = {{NAN, &sampled, PFLD_ERR_DATA},
+			   {INFINITY, &plain, PFLD_ERR_DATA},
+			   {1e9f, &sampled, PFLD_ERR_DATA},
+			   {30000.0f, &plain, PFLD_ERR_DATA},
+			   {30000.0f, &sampled, PFLD_OK}};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		float points[10];
+		memcpy(points, points5, sizeof points);
+		points[3] = bad[i].far;
+		const struct pfld_face wild = {.points = points};
+		ck_assert_int_eq(pfld_sample_make(&image, &wild, 5, bad[i].options, 0, 1, 0, inputs, targets, NULL, &error),
+						 bad[i].status);
+	}
+	const float same[10] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
+	const struct pfld_face flat = {.points = same};
+	ck_assert_int_eq(pfld_sample_make(&image, &flat, 5, &sampled, 0, 1, 0, inputs, targets, NULL, &error),
+					 PFLD_ERR_DATA);
+	ck_assert_int_eq(pfld_sample_make(&image, &flat, 5, &plain, 0, 1, 0, inputs, targets, NULL, &error), PFLD_OK);
+	pfld_image_finish(&image);
+}
+END_TEST
+
+// Angles of a turned or mirrored face against the pose of its turned or mirrored points.
+START_TEST(angles_follow)
+{
+	static const int tracked[14] = {17, 21, 22, 26, 36, 39, 42, 45, 31, 35, 48, 54, 57, 8};
+	static const float at[28] = {.1002f, .2855f, .4147f, .2622f, .5693f, .2622f, .8838f, .2855f, .1975f, .3734f,
+								 .3678f, .3857f, .6163f, .3857f, .7868f, .3734f, .3936f, .6701f, .5907f, .6701f,
+								 .3036f, .8243f, .6808f, .8243f, .4921f, .9274f, .4921f, .9850f};
+	float points[136], labels[136], angles[3], turned[3], posed[3];
+	for (int i = 0; i < 136; i++) points[i] = 0.5f;
+	for (int i = 0; i < 28; i++) points[2 * tracked[i / 2] + i % 2] = at[i];
+	const struct pfld_face face = {.points = points, .crop_relative = true};
+	const int32_t *map = pfld_mirror_map(68);
+	for (int i = 0; i < 136; i++) labels[i] = points[i] * 112;
+	ck_assert(pfld_pose_from_points(labels, NULL, 68, 112, 112, angles));
+	for (int mirror = 0; mirror < 2; mirror++) {
+		for (int degrees = -30; degrees <= 30; degrees += 15) {
+			const double c = cos(degrees * 3.14159265358979323846 / 180),
+						 s = sin(degrees * 3.14159265358979323846 / 180);
+			const struct pfld_crop crop = {.to_labels = {c, s, 0.5 - (c + s) / 2, -s, c, 0.5 + (s - c) / 2},
+										   .label_side = 1,
+										   .degrees = degrees,
+										   .mirror = mirror};
+			pfld_crop_labels(&crop, &face, 68, map, labels, NULL);
+			for (int i = 0; i < 136; i++) labels[i] *= 112;
+			ck_assert(pfld_pose_from_points(labels, NULL, 68, 112, 112, posed));
+			pfld_crop_angles(&crop, angles, turned);
+			for (int i = 0; i < 3; i++)
+				ck_assert_msg(fabsf(posed[i] - turned[i]) < 0.05f, "mirror %d, %d degrees, angle %d: %f, points say %f",
+							  mirror, degrees, i, (double)turned[i], (double)posed[i]);
+		}
+	}
+	const struct pfld_crop far = {.degrees = 30};
+	const float upside_down[3] = {1, 2, -170};
+	pfld_crop_angles(&far, upside_down, turned);
+	ck_assert_float_eq(turned[2], 160.0f);
+}
+END_TEST
+
+int main(void)
+{
+	printf("seed %u\n", SEED);
+	Suite *suite = suite_create("crop");
+	TCase *plain = tcase_create("plain");
+	tcase_set_timeout(plain, 60);
+	tcase_add_test(plain, plain_crop);
+	tcase_add_test(plain, crop_on_whole_pixels);
+	tcase_add_test(plain, prepared_crop);
+	tcase_add_test(plain, missing_points);
+	tcase_add_test(plain, labels_follow_pixels);
+	tcase_add_test(plain, default_draws);
+	tcase_add_test(plain, default_pixels);
+	tcase_add_test(plain, original_draws);
+	tcase_add_test(plain, original_pixels);
+	tcase_add_test(plain, mirror_alone);
+	tcase_add_test(plain, samples_depend_on_seed_epoch_and_index);
+	tcase_add_test(plain, scalings);
+	tcase_add_test(plain, boxes);
+	tcase_add_test(plain, bad_arguments);
+	tcase_add_test(plain, angles_follow);
+	suite_add_tcase(suite, plain);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
