@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lists in other formats than text: folders of .pts files, dlib's XML; and the maps that go with a number of points.
 #include "list_files.h"
+#include "base/random.h"
 #include <math.h>
 
 static const struct pfld_dataset_options any_bad = {.max_bad = 1};
@@ -274,6 +275,61 @@ START_TEST(dlib_entities)
 }
 END_TEST
 
+// ---- damage ----
+
+// Bytes changed, cut out and doubled at random: a list is read or refused, whatever stands in it.
+static void check_damaged(const char *name, const struct pfld_text *whole)
+{
+	struct pfld_random random = pfld_random_stream(3, PFLD_RANDOM_TEST, whole->length, 0);
+	char *bytes = malloc(2 * whole->length);
+	ck_assert_ptr_nonnull(bytes);
+	for (int round = 0; round < 150; round++) {
+		size_t num_bytes = whole->length;
+		memcpy(bytes, whole->data, num_bytes);
+		for (int64_t i = pfld_random_int(&random, 1, 5); i > 0; i--)
+			bytes[pfld_random_int(&random, 0, (int64_t)num_bytes)] =
+				"\0\n\r <>/'&{}x9-.\xff"[pfld_random_int(&random, 0, 17)];
+		size_t begin = (size_t)pfld_random_int(&random, 0, (int64_t)num_bytes);
+		size_t length = (size_t)pfld_random_int(&random, 0, (int64_t)(num_bytes - begin) + 1) / 4;
+		if (round % 3 == 0) { // a stretch twice
+			memmove(bytes + begin + length, bytes + begin, num_bytes - begin);
+			num_bytes += length;
+		} else if (round % 3 == 1) { // and cut out
+			memmove(bytes + begin, bytes + begin + length, num_bytes - begin - length);
+			num_bytes -= length;
+		}
+		put_bytes(sandbox, name, bytes, num_bytes);
+		enum pfld_status status = open_list(name, &any_bad);
+		ck_assert_msg(!status || status == PFLD_ERR_DATA, "round %d: %s", round, failure.message);
+		ck_assert(status || pfld_dataset_size(dataset) > 0);
+	}
+	free(bytes);
+}
+
+START_TEST(damaged_lists)
+{
+	struct pfld_text text = {0};
+	make_image("a.png");
+	make_image("b.png");
+	for (int i = 0; i < 4; i++) add_prepared(&text, i % 2 ? "a.png" : "b.png", 19, i ? ATTRIBUTES " " ANGLES : "");
+	check_damaged("list.txt", &text);
+	text.length = 0;
+	for (int i = 0; i < 4; i++) add_raw(&text, i % 2 ? "a.png" : "b.png", 19, i ? ATTRIBUTES : "");
+	check_damaged("raw.txt", &text);
+	text.length = 0;
+	pfld_text_append(&text, HEAD);
+	for (int i = 0; i < 3; i++) add_image(&text, i % 2 ? "a.png" : "b.png", 19, -1);
+	pfld_text_append(&text, TAIL);
+	check_damaged("list.xml", &text);
+	text.length = 0;
+	pfld_text_append(&text, "version: 1\nn_points: 19\n{\n");
+	for (int i = 0; i < 19; i++) pfld_text_printf(&text, "%d %d\n", i, i * i);
+	pfld_text_append(&text, "}\n");
+	check_damaged("a.pts", &text);
+	pfld_text_finish(&text);
+}
+END_TEST
+
 // ---- maps ----
 
 static void check_mirror(int32_t num_points, int num_fixed)
@@ -349,6 +405,7 @@ int main(void)
 {
 	Suite *suite = suite_create("list formats");
 	TCase *cases = tcase_create("formats");
+	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, make_sandbox, remove_sandbox);
 	tcase_add_test(cases, pts_writers);
 	tcase_add_test(cases, pts_that_lie);
@@ -358,6 +415,7 @@ int main(void)
 	tcase_add_test(cases, dlib_unequal_parts);
 	tcase_add_test(cases, dlib_bad_files);
 	tcase_add_test(cases, dlib_entities);
+	tcase_add_test(cases, damaged_lists);
 	tcase_add_test(cases, mirror_maps);
 	tcase_add_test(cases, mirror_maps_from_files);
 	tcase_add_test(cases, eye_corners);

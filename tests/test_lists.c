@@ -498,6 +498,7 @@ int main(void)
 {
 	Suite *suite = suite_create("lists");
 	TCase *cases = tcase_create("text");
+	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, make_sandbox, remove_sandbox);
 	tcase_add_test(cases, line_ends_and_blanks);
 	tcase_add_test(cases, long_lists);

@@ -119,6 +119,7 @@ int main(void)
 {
 	Suite *suite = suite_create("lists without memory");
 	TCase *cases = tcase_create("memory");
+	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, make_sandbox, remove_sandbox);
 	tcase_add_test(cases, text_lists);
 	tcase_add_test(cases, pts_folders);

@@ -166,6 +166,7 @@ int main(void)
 {
 	Suite *suite = suite_create("pose");
 	TCase *cases = tcase_create("pose");
+	tcase_set_timeout(cases, 60);
 	tcase_add_test(cases, vectors_of_the_recipe);
 	tcase_add_test(cases, layouts_share_the_recipe);
 	tcase_add_test(cases, poses_are_found_again);
