@@ -275,6 +275,64 @@ START_TEST(dlib_entities)
 }
 END_TEST
 
+// ---- built-in faces ----
+
+START_TEST(builtin_faces)
+{
+	struct pfld_error error;
+	struct pfld_image image = {0}, again = {0};
+	ck_assert_int_eq(pfld_dataset_open(&dataset, "builtin:test", NULL, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_dataset_size(dataset), 300);
+	ck_assert_int_eq(pfld_dataset_num_points(dataset), 98);
+	ck_assert_int_eq(pfld_dataset_format(dataset), PFLD_LIST_BUILTIN);
+	ck_assert(pfld_dataset_has_attributes(dataset) && pfld_dataset_has_angles(dataset));
+	struct pfld_face face = face_at(17), same;
+	ck_assert_str_eq(face.image_path, "builtin:test/17");
+	ck_assert(face.has_box && !face.crop_relative && !face.present);
+	ck_assert_int_eq(pfld_dataset_image(dataset, 17, &image, &error), PFLD_OK);
+	for (int i = 0; i < 196; i++) ck_assert(face.points[i] >= 0 && face.points[i] < (float)image.width);
+	struct pfld_dataset *small = NULL;
+	ck_assert_int_eq(pfld_dataset_open(&small, "builtin:test:20", NULL, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_dataset_size(small), 20);
+	pfld_dataset_face(small, 17, &same);
+	ck_assert_mem_eq(same.points, face.points, 196 * sizeof(float));
+	ck_assert_int_eq(pfld_dataset_image(small, 17, &again, &error), PFLD_OK);
+	ck_assert_mem_eq(again.pixels, image.pixels, (size_t)image.width * (size_t)image.height * 3);
+	pfld_dataset_close(&small);
+	// Another seed, another split: another face.
+	struct pfld_dataset_options options = {.seed = 5, .max_samples = 18};
+	ck_assert_int_eq(pfld_dataset_open(&small, "builtin:test", &options, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_dataset_size(small), 18);
+	pfld_dataset_face(small, 17, &same);
+	ck_assert_mem_ne(same.points, face.points, 196 * sizeof(float));
+	pfld_dataset_close(&small);
+	ck_assert_int_eq(pfld_dataset_open(&small, "builtin:train", NULL, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_dataset_size(small), 2000);
+	pfld_dataset_face(small, 17, &same);
+	ck_assert_str_eq(same.image_path, "builtin:train/17");
+	ck_assert_mem_ne(same.points, face.points, 196 * sizeof(float));
+	pfld_dataset_close(&small);
+	pfld_image_finish(&image);
+	pfld_image_finish(&again);
+}
+END_TEST
+
+START_TEST(builtin_names)
+{
+	static const char *const bad[] = {"builtin:",        "builtin:trains",  "builtin:train:",
+									  "builtin:train:0", "builtin:test:-3", "builtin:test:1000001",
+									  "builtin:test:5x", "builtin:TEST",    "elsewhere"};
+	struct pfld_dataset_options options = {.format = PFLD_LIST_BUILTIN};
+	for (size_t i = 0; i < PFLD_COUNT(bad); i++) {
+		ck_assert_int_eq(pfld_dataset_open(&dataset, bad[i], &options, &failure), PFLD_ERR_ARGUMENT);
+		ck_assert_ptr_nonnull(strstr(failure.message, "builtin:train[:N]"));
+	}
+	options.num_points = 68;
+	ck_assert_int_eq(pfld_dataset_open(&dataset, "builtin:test", &options, &failure), PFLD_ERR_ARGUMENT);
+	ck_assert_ptr_nonnull(strstr(failure.message, "98 points, not 68"));
+}
+END_TEST
+
 // ---- damage ----
 
 // Bytes changed, cut out and doubled at random: a list is read or refused, whatever stands in it.
@@ -415,6 +473,8 @@ int main(void)
 	tcase_add_test(cases, dlib_unequal_parts);
 	tcase_add_test(cases, dlib_bad_files);
 	tcase_add_test(cases, dlib_entities);
+	tcase_add_test(cases, builtin_faces);
+	tcase_add_test(cases, builtin_names);
 	tcase_add_test(cases, damaged_lists);
 	tcase_add_test(cases, mirror_maps);
 	tcase_add_test(cases, mirror_maps_from_files);

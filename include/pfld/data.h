@@ -21,7 +21,7 @@ enum pfld_list_format {
 	PFLD_LIST_RAW,      // WFLW: 2P pixel numbers, box (4)[, 6 attributes], path
 	PFLD_LIST_PTS,      // a folder of images with a .pts file of the same base name beside each (300W), or one .pts file
 	PFLD_LIST_DLIB,     // dlib's imglab XML: a face for each box (not those with ignore='1'), parts in order of name
-	PFLD_LIST_BUILTIN,  // builtin:train[:N] or builtin:test[:N]: faces that the library draws
+	PFLD_LIST_BUILTIN,  // builtin:train[:N] or builtin:test[:N]: faces that the library draws (2000 and 300 unless told)
 };
 
 // Text lists: tokens between blanks or tabs; a path may hold blanks unless the piece next to the numbers is a number

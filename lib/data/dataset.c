@@ -34,6 +34,8 @@ static enum pfld_status check_options(const char *path, const struct pfld_datase
 static enum pfld_status detect_format(const char *path, enum pfld_list_format *format, struct pfld_error *error)
 {
 	char shown[PFLD_SHOWN_BYTES];
+	if (*format == PFLD_LIST_AUTO && pfld_list_is_builtin(path)) *format = PFLD_LIST_BUILTIN;
+	if (*format == PFLD_LIST_BUILTIN) return PFLD_OK;
 	enum pfld_path_kind kind = pfld_path_kind(path);
 	if (kind == PFLD_PATH_ABSENT)
 		return pfld_fail(error, PFLD_ERR_IO, "cannot open the list \"%s\": no such file or folder",
@@ -75,6 +77,7 @@ static enum pfld_status read_rows(struct pfld_list *list, struct pfld_error *err
 	switch (list->dataset->format) {
 	case PFLD_LIST_PTS: return pfld_list_read_pts(list, error);
 	case PFLD_LIST_DLIB: return pfld_list_read_dlib(list, error);
+	case PFLD_LIST_BUILTIN: return pfld_list_read_builtin(list, error);
 	default: return pfld_list_read_text(list, error);
 	}
 }
@@ -180,6 +183,8 @@ void pfld_dataset_face(const struct pfld_dataset *dataset, int64_t index, struct
 enum pfld_status pfld_dataset_image(const struct pfld_dataset *dataset, int64_t index, struct pfld_image *image,
 									struct pfld_error *error)
 {
+	if (dataset->format == PFLD_LIST_BUILTIN)
+		return pfld_faces_render(dataset->seed, dataset->split, (uint64_t)index, image, error);
 	return pfld_image_read(image, dataset->faces[index].image_path, &dataset->limits, NULL, error);
 }
 

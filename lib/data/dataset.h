@@ -6,6 +6,7 @@
 #define PFLD_DATA_DATASET_H
 
 #include "base/base.h"
+#include "faces.h"
 #include <pfld/data.h>
 
 struct pfld_dataset_chunk;
@@ -19,7 +20,8 @@ struct pfld_dataset {
 	size_t num_skips, skips_capacity;
 	bool has_attributes, has_angles;
 	struct pfld_image_limits limits;
-	uint64_t seed;
+	uint64_t seed; // of built-in faces, and which they are
+	enum pfld_faces_split split;
 	struct pfld_dataset_chunk *chunks; // strings, points: never moved, freed together
 };
 
@@ -54,6 +56,7 @@ bool pfld_list_takes(const struct pfld_list *list, int32_t num_points);
 // "98", or "98, 68, 106, 29, 21 or 19 (another number must be asked for)".
 const char *pfld_list_expected(const struct pfld_list *list, char buffer[96]);
 
+bool pfld_list_is_builtin(const char *path);
 // Is this the path's extension (given in lower case), in whichever case?
 bool pfld_has_extension(const char *path, const char *lower);
 
@@ -72,5 +75,6 @@ enum pfld_status pfld_list_skip(struct pfld_list *list, const char *file, int64_
 enum pfld_status pfld_list_read_text(struct pfld_list *list, struct pfld_error *error) PFLD_MUST_USE;
 enum pfld_status pfld_list_read_pts(struct pfld_list *list, struct pfld_error *error) PFLD_MUST_USE;
 enum pfld_status pfld_list_read_dlib(struct pfld_list *list, struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_list_read_builtin(struct pfld_list *list, struct pfld_error *error) PFLD_MUST_USE;
 
 #endif
