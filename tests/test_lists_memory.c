@@ -31,9 +31,8 @@ void *__wrap_realloc(void *pointer, size_t num_bytes)
 }
 
 // With n allocations the opening fails cleanly, for every n up to the one that is enough.
-static void check_every_allocation(const char *name, const struct pfld_dataset_options *options, int64_t num_faces)
+static void check_every_allocation(const char *path, const struct pfld_dataset_options *options, int64_t num_faces)
 {
-	const char *path = in_sandbox(name);
 	long enough = 1;
 	for (;; enough++) {
 		pfld_dataset_close(&dataset);
@@ -60,7 +59,7 @@ START_TEST(text_lists)
 	add_prepared(&text, "odd", 68, "");
 	pfld_text_append(&text, "short row\n");
 	write_list("list.txt", &text);
-	check_every_allocation("list.txt", &(struct pfld_dataset_options){.max_bad = 1, .image_dir = "x"}, 1);
+	check_every_allocation(in_sandbox("list.txt"), &(struct pfld_dataset_options){.max_bad = 1, .image_dir = "x"}, 1);
 	ck_assert_uint_eq(pfld_dataset_skips(dataset, NULL), 3);
 }
 END_TEST
@@ -77,9 +76,9 @@ START_TEST(pts_folders)
 	put_file(sandbox, "d.pts", "none");
 	make_image("a.png");
 	make_image("b.png");
-	check_every_allocation(".", &(struct pfld_dataset_options){.max_bad = 1}, 2);
+	check_every_allocation(in_sandbox("."), &(struct pfld_dataset_options){.max_bad = 1}, 2);
 	ck_assert_uint_eq(pfld_dataset_skips(dataset, NULL), 2);
-	check_every_allocation("a.pts", NULL, 1);
+	check_every_allocation(in_sandbox("a.pts"), NULL, 1);
 }
 END_TEST
 
@@ -95,7 +94,13 @@ START_TEST(dlib_files)
 	}
 	pfld_text_append(&text, "</images></dataset>");
 	write_list("list.xml", &text);
-	check_every_allocation("list.xml", &(struct pfld_dataset_options){.max_bad = 1}, 2);
+	check_every_allocation(in_sandbox("list.xml"), &(struct pfld_dataset_options){.max_bad = 1}, 2);
+}
+END_TEST
+
+START_TEST(builtin_faces)
+{
+	check_every_allocation("builtin:train:3", NULL, 3);
 }
 END_TEST
 
@@ -124,6 +129,7 @@ int main(void)
 	tcase_add_test(cases, text_lists);
 	tcase_add_test(cases, pts_folders);
 	tcase_add_test(cases, dlib_files);
+	tcase_add_test(cases, builtin_faces);
 	tcase_add_test(cases, mirror_map);
 	suite_add_tcase(suite, cases);
 	SRunner *runner = srunner_create(suite);
