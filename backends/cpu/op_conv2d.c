@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The convolution ops of the cpu backend: reads the op into plain numbers and picks the way to perform it by shape alone.
+// The ways are in op_conv2d_gemm.c, _filter.c, _depthwise.c and _grouped.c. Called through the table in ops.c.
+#include "cpu/op_conv2d.h"
+
+struct way {
+	size_t (*bytes)(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
+	void (*run)(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
+	size_t (*gradient_bytes)(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
+	void (*gradient)(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
+};
+static const struct way way_gemm = {
+	.bytes = pfld_cpu_conv_gemm_bytes,
+	.run = pfld_cpu_conv_gemm,
+	.gradient_bytes = pfld_cpu_conv_gemm_gradient_bytes,
+	.gradient = pfld_cpu_conv_gemm_gradient,
+};
+static const struct way way_depthwise = {
+	.bytes = pfld_cpu_conv_depthwise_bytes,
+	.run = pfld_cpu_conv_depthwise,
+	.gradient_bytes = pfld_cpu_conv_depthwise_gradient_bytes,
+	.gradient = pfld_cpu_conv_depthwise_gradient,
+};
+static const struct way way_grouped = {
+	.bytes = pfld_cpu_conv_grouped_bytes,
+	.run = pfld_cpu_conv_grouped,
+	.gradient_bytes = pfld_cpu_conv_grouped_gradient_bytes,
+	.gradient = pfld_cpu_conv_grouped_gradient,
+};
+
+static const struct way *pick_way(const struct pfld_cpu_conv *conv)
+{
+	if (conv->groups == 1) return &way_gemm;
+	return conv->groups == conv->c && conv->groups == conv->filters ? &way_depthwise : &way_grouped;
+}
+
+// A window that is the whole picture, as in a flattened head, is a linear layer over its elements where they lie side by
+// side.
+static void flatten(struct pfld_cpu_conv *conv)
+{
+	const struct pfld_conv_attr *attr = &conv->attr;
+	bool whole = conv->groups == 1 && conv->out_h == 1 && conv->out_w == 1 && attr->kernel_h == conv->h &&
+	             attr->kernel_w == conv->w && attr->pad_top == 0 && attr->pad_left == 0 && attr->dilation_h == 1 &&
+	             attr->dilation_w == 1 && conv->x_stride == conv->c && conv->dx_stride == conv->c;
+	if (!whole) return;
+	conv->c *= conv->h * conv->w;
+	conv->h = conv->w = 1;
+	conv->x_stride = conv->dx_stride = conv->c;
+	conv->attr.kernel_h = conv->attr.kernel_w = 1;
+	conv->attr.stride_h = conv->attr.stride_w = 1;
+}
+
+static struct pfld_cpu_conv read_shapes(const struct pfld_op *op, int32_t n, const struct pfld_operand *x,
+                                        const struct pfld_operand *dx, const struct pfld_operand *y)
+{
+	const struct pfld_operand *in = pfld_operand_present(x) ? x : dx;
+	struct pfld_cpu_conv conv = {
+		.n = n,
+		.h = in->h,
+		.w = in->w,
+		.c = in->c,
+		.out_h = y->h,
+		.out_w = y->w,
+		.filters = y->c,
+		.groups = op->attr.conv.groups,
+		.attr = op->attr.conv,
+		.x_stride = in->pixel_stride,
+		.y_stride = y->pixel_stride,
+		.dx_stride = pfld_operand_present(dx) ? dx->pixel_stride : in->pixel_stride,
+		.kernel_stride = y->c,
+	};
+	flatten(&conv);
+	return conv;
+}
+
+static struct pfld_cpu_conv read_forward(const struct pfld_op *op, int32_t n)
+{
+	return read_shapes(op, n, &op->src[0], &op->src[0], &op->dst[0]);
+}
+
+static struct pfld_cpu_conv read_gradient(const struct pfld_op *op, int32_t n)
+{
+	struct pfld_cpu_conv conv = read_shapes(op, n, &op->src[0], &op->dst[0], &op->src[2]);
+	conv.has_dx = pfld_operand_present(&op->dst[0]);
+	conv.has_dkernel = pfld_operand_present(&op->dst[1]);
+	conv.has_dbias = pfld_operand_present(&op->dst[2]);
+	// The gradient of the bias alone is sums of dy, and nothing may be known of x.
+	if (!conv.has_dx && !conv.has_dkernel) conv.groups = 1;
+	return conv;
+}
+
+// Regions may begin anywhere that elements may.
+static char *aligned(pfld_real *workspace)
+{
+	size_t beyond = (uintptr_t)workspace % PFLD_CPU_CONV_ALIGNMENT;
+	return (char *)workspace + (beyond ? PFLD_CPU_CONV_ALIGNMENT - beyond : 0);
+}
+
+static bool supports(const struct pfld_op *op, const char **reason)
+{
+	for (int i = 0; i < PFLD_OP_MAX_SRC; i++)
+		if (pfld_operand_present(&op->src[i]) && op->src[i].pending.is_pending) {
+			*reason = "the cpu convolutions read operands that are in memory";
+			return false;
+		}
+	return true;
+}
+
+static size_t forward_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
+{
+	struct pfld_cpu_conv conv = read_forward(op, batch);
+	return pick_way(&conv)->bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
+}
+
+static void forward(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
+                    const struct pfld_run *run)
+{
+	struct pfld_cpu_conv conv = read_forward(op, run->n);
+	conv.x = pfld_cpu_at(&op->src[0]);
+	conv.kernel = pfld_cpu_at(&op->src[1]);
+	conv.bias = pfld_cpu_at(&op->src[2]);
+	conv.y = pfld_cpu_at(&op->dst[0]);
+	conv.add_y = op->accumulate[0];
+	conv.workspace = aligned(pfld_cpu_at(&op->workspace));
+	pick_way(&conv)->run(device, &conv);
+}
+
+static size_t gradient_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
+{
+	struct pfld_cpu_conv conv = read_gradient(op, batch);
+	return pick_way(&conv)->gradient_bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
+}
+
+static bool adds(const struct pfld_op *op, const struct pfld_run *run, int dst)
+{
+	return op->accumulate[dst] || (op->gradient[dst] && run->accumulate_gradients);
+}
+
+static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
+                     const struct pfld_run *run)
+{
+	struct pfld_cpu_conv conv = read_gradient(op, run->n);
+	conv.x = pfld_cpu_at(&op->src[0]);
+	conv.kernel = pfld_cpu_at(&op->src[1]);
+	conv.dy = pfld_cpu_at(&op->src[2]);
+	conv.dx = pfld_cpu_at(&op->dst[0]);
+	conv.dkernel = pfld_cpu_at(&op->dst[1]);
+	conv.dbias = pfld_cpu_at(&op->dst[2]);
+	conv.add_dx = adds(op, run, 0);
+	conv.add_dkernel = adds(op, run, 1);
+	conv.add_dbias = adds(op, run, 2);
+	conv.workspace = aligned(pfld_cpu_at(&op->workspace));
+	pick_way(&conv)->gradient(device, &conv);
+}
+
+const struct pfld_cpu_op pfld_cpu_conv2d = {
+	.supports = supports,
+	.workspace_bytes = forward_bytes,
+	.enqueue = forward,
+};
+const struct pfld_cpu_op pfld_cpu_conv2d_gradient = {
+	.supports = supports,
+	.workspace_bytes = gradient_bytes,
+	.enqueue = gradient,
+};
