@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lib/base: memory, numbers, text, random numbers, digests, CPUs and quotas, clocks. Files and threads have tests of
 // their own (test_file.c, test_thread.c).
+#define _GNU_SOURCE // sched_setaffinity
 #include "base/base.h"
 #include "base/file.h"
 #include "base/random.h"
@@ -12,6 +13,7 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,6 +528,23 @@ START_TEST(threads_follow_the_quota)
 }
 END_TEST
 
+// As under taskset -c.
+START_TEST(threads_follow_the_affinity_mask)
+{
+	cpu_set_t before, one;
+	ck_assert_int_eq(sched_getaffinity(0, sizeof before, &before), 0);
+	ck_assert_int_eq(pfld_affinity_cpus(), CPU_COUNT(&before));
+	int cpu = 0;
+	while (!CPU_ISSET(cpu, &before)) cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+	ck_assert_int_eq(pfld_affinity_cpus(), 1);
+	ck_assert_int_eq(pfld_default_threads(), 1);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof before, &before), 0);
+}
+END_TEST
+
 START_TEST(clocks_and_counters)
 {
 	uint64_t start = pfld_now_ns(), cpu = pfld_process_cpu_ns();
@@ -567,6 +586,7 @@ int main(void)
 	tcase_add_test(plain, permutations_are_fair);
 	tcase_add_test(plain, sha256_known_answers);
 	tcase_add_test(plain, threads_follow_the_quota);
+	tcase_add_test(plain, threads_follow_the_affinity_mask);
 	tcase_add_test(plain, clocks_and_counters);
 	suite_add_tcase(suite, plain);
 	SRunner *runner = srunner_create(suite);
