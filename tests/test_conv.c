@@ -3,6 +3,7 @@
 // of tail, operands inside wider pixels, NaN in everything that must not be read, guard pages behind every buffer, and
 // equal bits for every thread count, order of items, and n below the batch. Goes through the op entries, so no device
 // layer is needed. Also built in double precision.
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 

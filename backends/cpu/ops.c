@@ -3,6 +3,8 @@
 #include "cpu/cpu.h"
 
 const struct pfld_cpu_op *const pfld_cpu_ops[PFLD_OP_NUM_KINDS] = {
+	[PFLD_OP_CONV2D] = &pfld_cpu_conv2d,
+	[PFLD_OP_CONV2D_GRADIENT] = &pfld_cpu_conv2d_gradient,
 	[PFLD_OP_BN_STATISTICS] = &pfld_cpu_bn_statistics,
 	[PFLD_OP_BN_TRAIN] = &pfld_cpu_bn_train,
 	[PFLD_OP_BN_INFER] = &pfld_cpu_bn_infer,
