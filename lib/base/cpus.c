@@ -2,7 +2,7 @@
 // How many threads this process should use: what its affinity mask and the CPU quotas of its control groups leave it.
 // A quota that cannot be read is none.
 #define _GNU_SOURCE // sched_getaffinity
-#include "file.h"
+#include "cgroup.h"
 #include "thread.h"
 
 #include <errno.h>
@@ -29,17 +29,6 @@ int32_t pfld_affinity_cpus(void)
 	return online > 0 ? (int32_t)online : 1;
 }
 
-// A small text file below root, or NULL. Free with free().
-static char *read_text(const char *root, const char *folder, const char *group, const char *name)
-{
-	char *path = pfld_strprintf("%s%s%s/%s", root, folder, group, name);
-	uint8_t *data = NULL;
-	size_t num_bytes;
-	if (path && pfld_file_read(path, 1 << 16, &data, &num_bytes, NULL)) data = NULL;
-	free(path);
-	return (char *)data;
-}
-
 // The whole number at *text, which is moved behind it and the blank that follows. False when there is none ("max").
 static bool next_number(const char **text, int64_t *value)
 {
@@ -60,90 +49,29 @@ static int32_t quota_cpus(int64_t quota, int64_t period)
 	return (int32_t)PFLD_MIN(cpus, INT32_MAX);
 }
 
-// "150000 100000" or "max 100000".
-static int32_t quota_v2(const char *root, const char *folder, const char *group)
+// Lower *arg, a number of CPUs, to what the quota of one group allows: "150000 100000" or "max 100000" in version 2,
+// two files in version 1.
+static void apply_quota(void *arg, const char *folder, enum pfld_cgroup_version version)
 {
-	char *text = read_text(root, folder, group, "cpu.max");
-	const char *at = text;
+	bool v2 = version == PFLD_CGROUP_V2;
+	char *text = pfld_cgroup_read(folder, v2 ? "cpu.max" : "cpu.cfs_quota_us");
+	char *second = v2 ? NULL : pfld_cgroup_read(folder, "cpu.cfs_period_us");
+	const char *quota_at = text, *period_at = second;
 	int64_t quota, period;
-	bool limited = text && next_number(&at, &quota) && next_number(&at, &period);
+	bool limited = text && next_number(&quota_at, &quota);
+	if (v2) period_at = quota_at;
+	limited = limited && period_at && next_number(&period_at, &period);
+	int32_t *cpus = arg, allowed = limited ? quota_cpus(quota, period) : INT32_MAX;
+	*cpus = PFLD_MIN(*cpus, allowed);
+	free(second);
 	free(text);
-	return limited ? quota_cpus(quota, period) : INT32_MAX;
-}
-
-static int32_t quota_v1(const char *root, const char *folder, const char *group)
-{
-	char *quota_text = read_text(root, folder, group, "cpu.cfs_quota_us");
-	char *period_text = read_text(root, folder, group, "cpu.cfs_period_us");
-	const char *quota_at = quota_text, *period_at = period_text;
-	int64_t quota, period;
-	bool limited = quota_text && period_text && next_number(&quota_at, &quota) && next_number(&period_at, &period);
-	free(quota_text);
-	free(period_text);
-	return limited ? quota_cpus(quota, period) : INT32_MAX;
-}
-
-typedef int32_t quota_fn(const char *root, const char *folder, const char *group);
-
-// The least of the quotas of a group and its parents, up to the folder where the hierarchy is mounted: inside a
-// container that folder is the container's own group, while the group's name may be one that only the host can see.
-static int32_t least_quota(const char *root, const char *folder, const char *group, quota_fn *quota)
-{
-	char *part = pfld_strdup(strstr(group, "..") ? "" : group); // a group outside what is mounted here: "/../other"
-	if (!part) return INT32_MAX;
-	int32_t least = INT32_MAX;
-	for (size_t length = strlen(part);; length--) {
-		if (length && part[length] != '\0' && part[length] != '/') continue;
-		part[length] = '\0';
-		int32_t allowed = length == 1 ? INT32_MAX : quota(root, folder, part); // "/" is "" again
-		least = PFLD_MIN(least, allowed);
-		if (length == 0) break;
-	}
-	free(part);
-	return least;
-}
-
-static bool names_cpu(const char *controllers)
-{
-	for (const char *at = controllers; *at; at += strcspn(at, ","), at += *at == ',') {
-		if (strcspn(at, ",") == 3 && !memcmp(at, "cpu", 3)) return true;
-	}
-	return false;
-}
-
-// One line of /proc/self/cgroup, "ID:CONTROLLERS:GROUP"; the line is cut up.
-static int32_t line_quota(const char *root, char *line)
-{
-	char *controllers = strchr(line, ':');
-	char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-	if (!group) return INT32_MAX;
-	*controllers++ = '\0';
-	*group++ = '\0';
-	if (!*controllers) {
-		int32_t plain = least_quota(root, "/sys/fs/cgroup", group, quota_v2);
-		int32_t hybrid = least_quota(root, "/sys/fs/cgroup/unified", group, quota_v2);
-		return PFLD_MIN(plain, hybrid);
-	}
-	if (!names_cpu(controllers)) return INT32_MAX;
-	char *folder = pfld_strprintf("/sys/fs/cgroup/%s", controllers);
-	int32_t least = least_quota(root, "/sys/fs/cgroup/cpu", group, quota_v1); // usually a link to the other
-	int32_t other = folder ? least_quota(root, folder, group, quota_v1) : INT32_MAX;
-	free(folder);
-	return PFLD_MIN(least, other);
 }
 
 int32_t pfld_default_threads_at(const char *root, int32_t num_cpus)
 {
-	int32_t least = num_cpus > 0 ? num_cpus : pfld_affinity_cpus();
-	char *text = read_text(root, "/proc/self", "", "cgroup");
-	for (char *line = text, *end; line && *line; line = end) {
-		end = line + strcspn(line, "\n");
-		if (*end) *end++ = '\0';
-		int32_t quota = line_quota(root, line);
-		least = PFLD_MIN(least, quota);
-	}
-	free(text);
-	return PFLD_MAX(least, 1);
+	int32_t cpus = num_cpus > 0 ? num_cpus : pfld_affinity_cpus();
+	pfld_cgroup_visit(root, "cpu", apply_quota, &cpus);
+	return PFLD_MAX(cpus, 1);
 }
 
 int32_t pfld_default_threads(void)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "safetensors.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,8 +62,9 @@ static enum pfld_status parse_header(struct pfld_safetensors *file, uint64_t fil
 	status = pfld_file_reader_read(file->reader, 8, text, (size_t)num_bytes, error);
 	json_error_t reason;
 	if (!status) {
+		errno = 0;
 		file->header = json_loadb(text, (size_t)num_bytes, JSON_REJECT_DUPLICATES, &reason);
-		if (!file->header && json_error_code(&reason) == json_error_out_of_memory) {
+		if (!file->header && errno == ENOMEM) { // jansson itself takes a lack of memory for bad JSON
 			status = pfld_fail_memory(error, num_bytes, "the header of a safetensors file");
 		} else if (!file->header) {
 			char why[sizeof reason.text + 64], *cited = strstr(reason.text, " near "); // bytes of the file: not shown
