@@ -16,11 +16,12 @@ struct pfld_report_epoch {
 	int32_t epoch; // from 1
 	double train_loss, test_loss, nme, nme_median, failure_rate, auc; // NaN: not measured in this epoch
 	double learning_rate;
-	double seconds, seconds_test;
+	double seconds, seconds_test; // the whole epoch; the part of it that went into testing
 	double images_per_second; // of training
 	double data_wait_share;   // of training time
 	double decode_seconds, augment_seconds; // summed over loader threads
 };
+// A row or file that was left out.
 struct pfld_report_skip {
 	const char *path, *reason;
 	int64_t line;
@@ -41,7 +42,7 @@ PFLD_API_STATUS enum pfld_status pfld_report_create(struct pfld_report **report,
                                                     const struct pfld_report_options *options, struct pfld_error *error);
 PFLD_API void pfld_report_destroy(struct pfld_report **report);
 // run.json's "options", and other top-level facts ("device", "threads", "weights_sha256" ...). A later value replaces an
-// earlier one. Strings may hold any bytes.
+// earlier one. Strings may hold any bytes; what is not UTF-8 is written as U+FFFD.
 PFLD_API_STATUS enum pfld_status pfld_report_option(struct pfld_report *report, const char *name, const char *value,
                                                     struct pfld_error *error);
 PFLD_API_STATUS enum pfld_status pfld_report_text(struct pfld_report *report, const char *name, const char *value,
@@ -56,15 +57,18 @@ PFLD_API_STATUS enum pfld_status pfld_report_memory(struct pfld_report *report, 
 // One row; an epoch that is there already is replaced, later ones are dropped (a resumed run).
 PFLD_API_STATUS enum pfld_status pfld_report_epoch(struct pfld_report *report, const struct pfld_report_epoch *epoch,
                                                    struct pfld_error *error);
-PFLD_API_STATUS enum pfld_status pfld_report_skip(struct pfld_report *report, const struct pfld_report_skip *skip,
-                                                  struct pfld_error *error);
+// Replaces the list of what was left out. Strings are copied.
+PFLD_API_STATUS enum pfld_status pfld_report_skips(struct pfld_report *report, const struct pfld_report_skip *skips,
+                                                   size_t num_skips, struct pfld_error *error);
 // Replaces the faces shown so far. Pixels and points are copied.
 PFLD_API_STATUS enum pfld_status pfld_report_faces(struct pfld_report *report, const struct pfld_report_face *faces,
                                                    int32_t num_faces, struct pfld_error *error);
-// Read the epochs and skips of folder/run.json back (to resume); epochs after `last_epoch` are dropped.
+// Read the epochs of folder/run.json back (to resume), those after `last_epoch` left out. PFLD_ERR_IO: cannot be read;
+// PFLD_ERR_DATA: not a run.json.
 PFLD_API_STATUS enum pfld_status pfld_report_resume(struct pfld_report *report, const char *folder, int32_t last_epoch,
                                                     struct pfld_error *error);
-// Write folder/run.json, folder/log.csv and folder/report.html.
+// Write folder/run.json, folder/log.csv and folder/report.html. Besides what was given, run.json holds "version", and
+// "images_per_second" and "data_wait_share" over all epochs, weighted by their training time.
 PFLD_API_STATUS enum pfld_status pfld_report_write(const struct pfld_report *report, const char *folder,
                                                    struct pfld_error *error);
 
