@@ -86,7 +86,7 @@ struct pfld_cpu_row_kernels {
 	// sums[c] += dy z where z <= 0, of prelu; sums of one pixel sums_stride behind those of the one before.
 	void (*slopes_gradient)(const struct pfld_cpu_gradient *gradient, pfld_real *sums, ptrdiff_t sums_stride);
 
-	// Mean and sum of squared distances to it, per channel. scratch: 2 num_channels.
+	// Mean and sum of squared distances to it, per channel. scratch: 3 num_channels.
 	void (*bn_statistics)(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, pfld_real *mean,
 	                      pfld_real *m2, pfld_real *scratch);
 	// Sums of dz and of dz (x - mean), per channel. scratch: 2 num_channels.
