@@ -3,6 +3,7 @@
 // made, and the face is kept, or the reason why not. Opens no list (dataset_text.c and its sisters do) and decodes no
 // image. Called by the list readers.
 #include "dataset.h"
+#include "crop.h"
 #include "base/file.h"
 #include <math.h>
 #include <stdarg.h>
@@ -259,35 +260,23 @@ static const char *complaint(const struct pfld_row *row)
 	return NULL;
 }
 
-// Points in pixels of the 112 x 112 crop that the originals take angles from: the whole-pixel crop about the points,
-// rounded down everywhere so that a shifted face has the same crop.
-static void crop_pixels(const struct pfld_row *row, const struct pfld_face *face, float *pixels)
-{
-	double origin[2] = {0, 0}, size = 1, low[2], high[2];
-	if (!row->crop_relative && extent(row, low, high)) {
-		double centre[2], side = 0;
-		for (int axis = 0; axis < 2; axis++) {
-			double first = floor(low[axis]), pixels_wide = floor(high[axis]) - first + 1;
-			centre[axis] = floor(first + pixels_wide / 2);
-			side = PFLD_MAX(side, pixels_wide);
-		}
-		size = floor(side * 1.2);
-		for (int axis = 0; axis < 2; axis++) origin[axis] = centre[axis] - floor(size / 2);
-	}
-	for (int32_t i = 0; i < 2 * row->num_points; i++)
-		pixels[i] = (float)((face->points[i] - origin[i % 2]) / size * 112);
-}
+#define ANGLE_CROP 112 // pixels
 
-// Angles that the list does not give come from the points where the recipe knows them, else they are 0.
+// Angles that the list does not give come from the points in the originals' whole-pixel crop where the recipe knows
+// them, else they are 0.
 static void fill_angles(const struct pfld_row *row, struct pfld_face *face)
 {
 	float pixels[2 * 106];
+	struct pfld_crop crop;
 	if (row->has_angles) {
 		for (int i = 0; i < 3; i++) face->angles[i] = (float)row->angles[i];
-	} else if (row->num_points <= 106) {
-		crop_pixels(row, face, pixels);
-		pfld_pose_from_points(pixels, face->present, row->num_points, 112, 112, face->angles);
+		return;
 	}
+	if (row->num_points > 106) return;
+	if (pfld_crop_plain(&crop, face, row->num_points, PFLD_CROP_INTEGER, ANGLE_CROP, ANGLE_CROP, NULL)) return;
+	pfld_crop_labels(&crop, face, row->num_points, NULL, pixels, NULL);
+	for (int32_t i = 0; i < 2 * row->num_points; i++) pixels[i] *= ANGLE_CROP;
+	pfld_pose_from_points(pixels, face->present, row->num_points, ANGLE_CROP, ANGLE_CROP, face->angles);
 }
 
 // Copy the row into the dataset's memory.
