@@ -69,7 +69,7 @@ struct pfld_net *small_net(void)
 	                    .name = "conv", .filters = 5, .kernel = {3, 3}, .stride = {2, 2}, .padding = PFLD_SAME, .no_bias = true});
 	x = pfld_relu(net, pfld_batch_norm(net, x, &(struct pfld_batch_norm_options){.name = "bn"}), NULL);
 	x = pfld_dropout(net, pfld_global_avg_pool(net, x, NULL), 0.2, NULL);
-	pfld_net_output(net, pfld_linear(net, x, &(struct pfld_linear_options){.name = "fc", .units = 6}), "points");
+	pfld_net_output(net, pfld_linear(net, x, &(struct pfld_linear_options){.name = "fc2", .units = 6}), "points");
 	ck_pfld(pfld_net_check(net, error));
 	return net;
 }
