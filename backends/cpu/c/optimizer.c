@@ -36,7 +36,7 @@ static void sgd(const struct pfld_cpu_step *step)
 			step->state[i] = velocity;
 			direction = step->nesterov ? g + step->momentum * velocity : velocity;
 		}
-		step->p[i] -= step->learning_rate * direction;
+		step->p[i] = step->p[i] * step->keep - step->learning_rate * direction;
 	}
 }
 
@@ -45,7 +45,7 @@ static void adagrad(const struct pfld_cpu_step *step)
 	for (int64_t i = 0; i < step->count; i++) {
 		pfld_real g = gradient_of(step, i), sum = step->state[i] + g * g;
 		step->state[i] = sum;
-		step->p[i] -= step->learning_rate * g / (pfld_cpu_sqrt(sum) + step->epsilon);
+		step->p[i] = step->p[i] * step->keep - step->learning_rate * g / (pfld_cpu_sqrt(sum) + step->epsilon);
 	}
 }
 
@@ -57,7 +57,7 @@ static void adadelta(const struct pfld_cpu_step *step)
 		pfld_real delta = pfld_cpu_sqrt(step->second[i] + step->epsilon) / pfld_cpu_sqrt(square + step->epsilon) * g;
 		step->state[i] = square;
 		step->second[i] = step->rho * step->second[i] + step->rho_rest * delta * delta;
-		step->p[i] -= step->learning_rate * delta;
+		step->p[i] = step->p[i] * step->keep - step->learning_rate * delta;
 	}
 }
 
@@ -67,7 +67,7 @@ static void rmsprop(const struct pfld_cpu_step *step)
 		pfld_real g = gradient_of(step, i), square = step->rho * step->state[i] + step->rho_rest * g * g;
 		pfld_real root = step->epsilon_inside ? pfld_cpu_sqrt(square + step->epsilon) : pfld_cpu_sqrt(square) + step->epsilon;
 		step->state[i] = square;
-		step->p[i] -= step->learning_rate * g / root;
+		step->p[i] = step->p[i] * step->keep - step->learning_rate * g / root;
 	}
 }
 
