@@ -148,7 +148,6 @@ enum pfld_status pfld_program_create(struct pfld_program **program, struct pfld_
 		pfld_program_destroy(&fresh);
 		return status;
 	}
-	weights->device->num_users++;
 	*program = fresh;
 	return PFLD_OK;
 }
@@ -239,9 +238,15 @@ enum pfld_status pfld_program_enqueue(struct pfld_program *program, int32_t firs
 	return PFLD_OK;
 }
 
+static enum pfld_status fail_no_program(struct pfld_error *error)
+{
+	return pfld_fail(error, PFLD_ERR_ARGUMENT, "the program is NULL");
+}
+
 enum pfld_status pfld_program_forward(struct pfld_program *program, int32_t n, const struct pfld_run_options *options,
                                       struct pfld_error *error)
 {
+	if (!program) return fail_no_program(error);
 	if (n < 1 || n > program->compiled.batch)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "program %s runs 1 to %d samples, got %d", program->name,
 		                 program->compiled.batch, n);
@@ -270,6 +275,7 @@ static enum pfld_status check_phase(const struct pfld_program *program, enum pfl
 enum pfld_status pfld_program_loss(struct pfld_program *program, const struct pfld_run_options *options,
                                    double *mean_loss, struct pfld_error *error)
 {
+	if (!program) return fail_no_program(error);
 	if (!pfld_operand_present(&program->compiled.sums))
 		return pfld_fail(error, PFLD_ERR_STATE, "program %s was created without a loss", program->name);
 	enum pfld_status status = check_phase(program, PFLD_PHASE_FORWARD, "loss", error);
@@ -287,6 +293,7 @@ enum pfld_status pfld_program_loss(struct pfld_program *program, const struct pf
 enum pfld_status pfld_program_backward(struct pfld_program *program, const struct pfld_run_options *options,
                                        struct pfld_error *error)
 {
+	if (!program) return fail_no_program(error);
 	bool has_loss = pfld_operand_present(&program->compiled.sums);
 	enum pfld_status status =
 	    check_phase(program, has_loss ? PFLD_PHASE_LOSS : PFLD_PHASE_FORWARD, "backward", error);
@@ -300,6 +307,8 @@ enum pfld_status pfld_program_backward(struct pfld_program *program, const struc
 enum pfld_status pfld_program_loss_sums(struct pfld_program *program, struct pfld_loss_sums *sums,
                                         struct pfld_error *error)
 {
+	if (!program || !sums)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_program_loss_sums() needs a program and a place for the sums");
 	const struct pfld_operand *place = &program->compiled.sums;
 	if (!pfld_operand_present(place))
 		return pfld_fail(error, PFLD_ERR_STATE, "program %s was created without a loss", program->name);
@@ -316,6 +325,7 @@ enum pfld_status pfld_program_loss_sums(struct pfld_program *program, struct pfl
 
 enum pfld_status pfld_program_reset_loss_sums(struct pfld_program *program, struct pfld_error *error)
 {
+	if (!program) return fail_no_program(error);
 	const struct pfld_operand *place = &program->compiled.sums;
 	if (!pfld_operand_present(place))
 		return pfld_fail(error, PFLD_ERR_STATE, "program %s was created without a loss", program->name);
@@ -366,6 +376,7 @@ static enum pfld_status run_checked(struct pfld_program *program, int32_t index,
 
 enum pfld_status pfld_program_find_bad_layer(struct pfld_program *program, struct pfld_error *error)
 {
+	if (!program) return fail_no_program(error);
 	if (program->n < 1) return pfld_fail(error, PFLD_ERR_STATE, "program %s has not run yet", program->name);
 	for (int32_t i = 0; i < program->compiled.num_inputs; i++) {
 		struct pfld_operand input = program->compiled.inputs[i].operand;
