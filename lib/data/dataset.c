@@ -122,6 +122,7 @@ enum pfld_status pfld_dataset_open(struct pfld_dataset **dataset, const char *pa
 {
 	static const struct pfld_dataset_options defaults;
 	if (!options) options = &defaults;
+	if (!dataset) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_dataset_open needs a place for the dataset");
 	enum pfld_status status = check_options(path, options, error);
 	if (status) return status;
 	struct pfld_dataset *opened = pfld_calloc(1, sizeof(*opened));
@@ -183,6 +184,8 @@ void pfld_dataset_face(const struct pfld_dataset *dataset, int64_t index, struct
 enum pfld_status pfld_dataset_image(const struct pfld_dataset *dataset, int64_t index, struct pfld_image *image,
 									struct pfld_error *error)
 {
+	if (!dataset || !image || index < 0 || index >= pfld_dataset_size(dataset))
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a picture of a dataset needs a dataset, one of its indices, and an image");
 	if (dataset->format == PFLD_LIST_BUILTIN)
 		return pfld_faces_render(dataset->seed, dataset->split, (uint64_t)index, image, error);
 	return pfld_image_read(image, dataset->faces[index].image_path, &dataset->limits, NULL, error);

@@ -10,6 +10,7 @@
 
 void pfld_image_finish(struct pfld_image *image)
 {
+	if (!image) return;
 	free(image->pixels);
 	*image = (struct pfld_image){0};
 }
@@ -17,6 +18,7 @@ void pfld_image_finish(struct pfld_image *image)
 enum pfld_status pfld_image_resize_buffer(struct pfld_image *image, int32_t width, int32_t height,
                                           struct pfld_error *error)
 {
+	if (!image) return pfld_fail(error, PFLD_ERR_ARGUMENT, "Pixels need an image.");
 	if (width < 1 || height < 1)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "A picture of %" PRId32 " x %" PRId32 " pixels has no pixels.",
 		                 width, height);
@@ -53,8 +55,11 @@ enum pfld_status pfld_image_check_size(const struct pfld_image_source *source, i
 	                 source->shown, width, height, limits->max_side, limits->max_pixels);
 }
 
-enum pfld_status pfld_image_check_encode(const struct pfld_image *image, struct pfld_error *error)
+enum pfld_status pfld_image_check_encode(const struct pfld_image *image, uint8_t *const *bytes, const size_t *num_bytes,
+                                         struct pfld_error *error)
 {
+	if (!image || !bytes || !num_bytes)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "Encoding needs an image and places for the bytes and their number.");
 	if (image->width >= 1 && image->height >= 1) return PFLD_OK;
 	return pfld_fail(error, PFLD_ERR_ARGUMENT, "A picture of %" PRId32 " x %" PRId32 " pixels cannot be written.",
 	                 image->width, image->height);
@@ -166,6 +171,8 @@ enum pfld_status pfld_image_decode(struct pfld_image *image, const uint8_t *byte
                                    struct pfld_error *error)
 {
 	char shown[PFLD_SHOWN_BYTES];
+	if (!image || (!bytes && num_bytes))
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "Decoding needs an image and bytes.");
 	struct pfld_image_source source = {
 		.bytes = bytes, .num_bytes = num_bytes, .shown = pfld_show(shown, name ? name : "picture", 0)};
 	enum pfld_status status = fill_limits(&source.limits, limits, error);
@@ -177,6 +184,7 @@ enum pfld_status pfld_image_decode(struct pfld_image *image, const uint8_t *byte
 enum pfld_status pfld_image_read(struct pfld_image *image, const char *path, const struct pfld_image_limits *limits,
                                  struct pfld_image_info *info, struct pfld_error *error)
 {
+	if (!image || !path) return pfld_fail(error, PFLD_ERR_ARGUMENT, "Reading needs an image and a path.");
 	struct pfld_image_limits filled;
 	uint8_t *bytes = NULL;
 	size_t num_bytes = 0;
@@ -198,6 +206,7 @@ enum pfld_status pfld_image_write_png(const struct pfld_image *image, const char
 {
 	uint8_t *bytes;
 	size_t num_bytes;
+	if (!path) return pfld_fail(error, PFLD_ERR_ARGUMENT, "Writing needs a path.");
 	enum pfld_status status = pfld_image_encode_png(image, &bytes, &num_bytes, error);
 	if (status != PFLD_OK) return status;
 	status = pfld_file_replace(path, bytes, num_bytes, error);

@@ -33,7 +33,8 @@ int32_t pfld_exif_orientation(const uint8_t *tiff, size_t num_bytes);
 enum pfld_status pfld_image_orient(struct pfld_image *image, int32_t orientation,
                                    struct pfld_error *error) PFLD_MUST_USE;
 
-// PFLD_ERR_ARGUMENT for a picture without pixels, which no format can hold.
-enum pfld_status pfld_image_check_encode(const struct pfld_image *image, struct pfld_error *error) PFLD_MUST_USE;
+// PFLD_ERR_ARGUMENT for a picture without pixels, which no format can hold, and where an argument is missing.
+enum pfld_status pfld_image_check_encode(const struct pfld_image *image, uint8_t *const *bytes, const size_t *num_bytes,
+                                         struct pfld_error *error) PFLD_MUST_USE;
 
 #endif

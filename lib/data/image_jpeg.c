@@ -313,7 +313,7 @@ static enum pfld_status write_or_explain(struct writer *writer, const struct pfl
 enum pfld_status pfld_image_encode_jpeg(const struct pfld_image *image, int32_t quality, uint8_t **bytes,
                                         size_t *num_bytes, struct pfld_error *error)
 {
-	enum pfld_status status = pfld_image_check_encode(image, error);
+	enum pfld_status status = pfld_image_check_encode(image, bytes, num_bytes, error);
 	if (status != PFLD_OK) return status;
 	if (quality < 1 || quality > 100)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "A JPEG quality of %" PRId32 " is not in 1 to 100.", quality);

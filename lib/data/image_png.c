@@ -232,7 +232,7 @@ static enum pfld_status write_or_explain(struct writer *writer, const struct pfl
 enum pfld_status pfld_image_encode_png(const struct pfld_image *image, uint8_t **bytes, size_t *num_bytes,
                                        struct pfld_error *error)
 {
-	enum pfld_status status = pfld_image_check_encode(image, error);
+	enum pfld_status status = pfld_image_check_encode(image, bytes, num_bytes, error);
 	if (status != PFLD_OK) return status;
 	struct writer writer = {0};
 	status = write_or_explain(&writer, image, error);

@@ -128,7 +128,7 @@ static void resize_row(uint8_t *rgb, int32_t width, const struct pfld_image *sou
 enum pfld_status pfld_image_resize(struct pfld_image *destination, const struct pfld_image *source, int32_t width,
                                    int32_t height, struct pfld_error *error)
 {
-	if (source == destination || source->width < 1 || source->height < 1)
+	if (!source || !destination || source == destination || source->width < 1 || source->height < 1)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "Resizing needs a source with pixels that is not the destination.");
 	enum pfld_status status = pfld_image_resize_buffer(destination, width, height, error);
 	if (status != PFLD_OK) return status;

@@ -93,7 +93,8 @@ enum pfld_status pfld_loader_open(struct pfld_loader **loader, const struct pfld
 								  struct pfld_batch *slots, int32_t num_slots,
 								  const struct pfld_loader_options *options, struct pfld_error *error)
 {
-	if (!dataset) return pfld_fail(error, PFLD_ERR_ARGUMENT, "a loader needs a data set");
+	if (!loader || !dataset)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a loader needs a place for it, and a data set");
 	const int64_t num_samples = pfld_dataset_size(dataset);
 	const int32_t num_points = pfld_dataset_num_points(dataset);
 	const struct pfld_loader_options chosen = options ? *options : (struct pfld_loader_options){0};
@@ -222,6 +223,7 @@ static enum pfld_status check_skips(const struct pfld_loader *loader, struct pfl
 enum pfld_status pfld_loader_skip(struct pfld_loader *loader, uint32_t index, int32_t epoch, const char *reason,
 								  struct pfld_error *error)
 {
+	if (!loader) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_loader_skip needs a loader");
 	if (index >= loader->num_samples || epoch < 1)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "sample %" PRIu32 " of %" PRId64 " cannot have failed in epoch %d",
 						 index, loader->num_samples, (int)epoch);
@@ -260,6 +262,7 @@ static void restart(struct pfld_loader *loader, int32_t epoch, int64_t position)
 
 enum pfld_status pfld_loader_seek(struct pfld_loader *loader, int32_t epoch, int64_t position, struct pfld_error *error)
 {
+	if (!loader) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_loader_seek needs a loader");
 	if (epoch < 1 || epoch > INT32_MAX / 2)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "there is no epoch %d: they count from 1", (int)epoch);
 	enum pfld_status status = PFLD_OK;
@@ -394,6 +397,8 @@ static enum pfld_status find_batch(struct pfld_loader *loader, struct pfld_batch
 enum pfld_status pfld_loader_next(struct pfld_loader *loader, struct pfld_batch **batch, struct pfld_error *error)
 {
 	struct pfld_batch *found = NULL;
+	if (!loader || !batch)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_loader_next needs a loader and a place for the batch");
 	pfld_mutex_lock(loader->mutex);
 	if (loader->epoch == 0) restart(loader, 1, 0);
 	struct pfld_error stop = loader->stop;

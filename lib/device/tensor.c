@@ -161,8 +161,8 @@ struct pfld_device *pfld_tensor_device(const struct pfld_tensor *tensor)
 static enum pfld_status check_access(const struct pfld_tensor *tensor, enum pfld_type type, const void *host,
                                      int64_t num_elements, struct pfld_error *error)
 {
-	if (!host || (type != PFLD_F32 && type != PFLD_F64)) {
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a copy needs host memory of type F32 or F64");
+	if (!tensor || !host || (type != PFLD_F32 && type != PFLD_F64)) {
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a copy needs a tensor, and host memory of type F32 or F64");
 	}
 	if (num_elements < 0 || num_elements > tensor->num_elements) {
 		return pfld_fail(error, PFLD_ERR_SHAPE, "a copy of %lld elements; the tensor has %lld", (long long)num_elements,
@@ -190,6 +190,7 @@ enum pfld_status pfld_tensor_download(const struct pfld_tensor *tensor, enum pfl
 
 enum pfld_status pfld_tensor_fill(struct pfld_tensor *tensor, double value, struct pfld_error *error)
 {
+	if (!tensor) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_tensor_fill needs a tensor");
 	enum pfld_status status = tensor->owner_valid ? tensor->owner_valid(tensor->owner, error) : PFLD_OK;
 	if (status) return status;
 	return pfld_device_fill(tensor->device, tensor->region, tensor->offset_bytes, value, (size_t)tensor->num_elements, error);

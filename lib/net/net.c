@@ -78,9 +78,9 @@ struct pfld_layer *pfld_net_add_layer(struct pfld_net *net, const struct pfld_la
 {
 	if (!net || net->error.status != PFLD_OK) return NULL;
 	struct pfld_layer probe = {.kind = kind, .name = (char *)(name ? name : kind->name)};
-	if (num_inputs < 0 || num_inputs > PFLD_LAYER_MAX_INPUTS) {
-		pfld_net_fail(net, &probe, PFLD_ERR_ARGUMENT, "%d inputs, at most %d are possible", num_inputs,
-		              PFLD_LAYER_MAX_INPUTS);
+	if (num_inputs < 0 || num_inputs > PFLD_LAYER_MAX_INPUTS || (num_inputs && !inputs)) {
+		pfld_net_fail(net, &probe, PFLD_ERR_ARGUMENT, "%s%d inputs, at most %d are possible", inputs ? "" : "NULL for ",
+		              num_inputs, PFLD_LAYER_MAX_INPUTS);
 		return NULL;
 	}
 	for (int32_t i = 0; i < num_inputs; i++)

@@ -138,6 +138,7 @@ static int by_name(const void *a, const void *b)
 
 enum pfld_status pfld_weights_sha256(const struct pfld_weights *weights, char hex[65], struct pfld_error *error)
 {
+	if (!weights || !hex) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_weights_sha256() needs weights and a place for the digest");
 	const struct pfld_net *net = weights->net;
 	const struct pfld_parameter **order = pfld_calloc(net->num_params + 1, sizeof *order);
 	if (!order) return pfld_fail_memory(error, net->num_params * sizeof *order, "the digest of weights");

@@ -271,6 +271,7 @@ void pfld_optimizer_destroy(struct pfld_optimizer **optimizer)
 enum pfld_status pfld_optimizer_step(struct pfld_optimizer *optimizer, double learning_rate, double gradient_scale,
                                      bool *stepped, struct pfld_error *error)
 {
+	if (!optimizer) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the optimizer is NULL");
 	if (!(learning_rate >= 0) || !isfinite(learning_rate))
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "the learning rate must be a finite number not below 0");
 	struct pfld_device *device = optimizer->program->weights->device;

@@ -42,6 +42,7 @@ static void pictures_destroy(struct pfld_report_picture *pictures, size_t num)
 enum pfld_status pfld_report_create(struct pfld_report **report, const struct pfld_report_options *options,
 									struct pfld_error *error)
 {
+	if (!report) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_report_create() needs a place for the report");
 	struct pfld_report *fresh = pfld_calloc(1, sizeof(*fresh));
 	if (!fresh) return pfld_fail_memory(error, sizeof(*fresh), "a report");
 	fresh->title = pfld_strdup(options && options->title ? options->title : "Training report");

@@ -245,11 +245,14 @@ const struct pfld_plan *pfld_trainer_plan(const struct pfld_trainer *trainer)
 
 // ---- steps ----
 
-static enum pfld_status upload(struct pfld_program *program, const char *name, const float *numbers, int32_t n,
-                               struct pfld_error *error)
+// A field that the batch lacks: ones where `optional`, else an error if net or loss use it.
+static enum pfld_status upload(struct pfld_program *program, const char *name, const float *numbers, bool optional,
+                               int32_t n, struct pfld_error *error)
 {
 	struct pfld_tensor *tensor = pfld_program_input(program, name);
-	if (!tensor || !numbers) return PFLD_OK;
+	if (!tensor) return PFLD_OK;
+	if (!numbers && optional) return pfld_tensor_fill(tensor, 1, error);
+	if (!numbers) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch has no %s, which net or loss use", name);
 	int64_t elements = pfld_tensor_elements(tensor) / program->compiled.batch * n;
 	return pfld_tensor_upload(tensor, PFLD_F32, numbers, elements, error);
 }
@@ -260,22 +263,30 @@ static enum pfld_status upload_batch(struct pfld_program *program, const struct 
 	const struct {
 		const char *name;
 		const float *numbers;
-	} fields[] = {{program->compiled.inputs[0].name, batch->inputs},
-	              {"targets", batch->targets},
-	              {"target_mask", batch->target_mask},
-	              {"sample_weights", batch->sample_weights},
-	              {"attributes", batch->attributes},
-	              {"angles_truth", batch->angles}};
+		bool optional;
+	} fields[] = {{program->compiled.inputs[0].name, batch->inputs, false},
+	              {"targets", batch->targets, false},
+	              {"target_mask", batch->target_mask, true},
+	              {"sample_weights", batch->sample_weights, true},
+	              {"attributes", batch->attributes, false},
+	              {"angles_truth", batch->angles, false}};
 	for (size_t i = 0; i < PFLD_COUNT(fields); i++) {
-		enum pfld_status status = upload(program, fields[i].name, fields[i].numbers, batch->num_samples, error);
+		enum pfld_status status =
+		    upload(program, fields[i].name, fields[i].numbers, fields[i].optional, batch->num_samples, error);
 		if (status != PFLD_OK) return status;
 	}
 	return PFLD_OK;
 }
 
+static enum pfld_status fail_no_trainer(struct pfld_error *error)
+{
+	return pfld_fail(error, PFLD_ERR_ARGUMENT, "the trainer is NULL");
+}
+
 static enum pfld_status check_batch(const struct pfld_trainer *trainer, const struct pfld_batch *batch,
                                     struct pfld_error *error)
 {
+	if (!trainer) return fail_no_trainer(error);
 	int32_t most = trainer->train->compiled.batch;
 	if (!batch || !batch->inputs) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch has no inputs");
 	if (batch->num_samples < 1 || batch->num_samples > most)
@@ -360,6 +371,7 @@ void pfld_trainer_set_learning_rate(struct pfld_trainer *trainer, double learnin
 enum pfld_status pfld_trainer_mean_loss(struct pfld_trainer *trainer, double *mean_loss, int64_t *num_samples,
                                         struct pfld_error *error)
 {
+	if (!trainer) return fail_no_trainer(error);
 	struct pfld_loss_sums sums;
 	enum pfld_status status = pfld_program_loss_sums(trainer->train, &sums, error);
 	if (status != PFLD_OK) return status;
@@ -370,6 +382,7 @@ enum pfld_status pfld_trainer_mean_loss(struct pfld_trainer *trainer, double *me
 
 enum pfld_status pfld_trainer_reset_loss(struct pfld_trainer *trainer, struct pfld_error *error)
 {
+	if (!trainer) return fail_no_trainer(error);
 	return pfld_program_reset_loss_sums(trainer->train, error);
 }
 
@@ -384,7 +397,7 @@ enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct
 	enum pfld_status status = check_batch(trainer, batch, error);
 	if (status != PFLD_OK) return status;
 	struct pfld_program *program = trainer->infer;
-	status = upload(program, program->compiled.inputs[0].name, batch->inputs, batch->num_samples, error);
+	status = upload(program, program->compiled.inputs[0].name, batch->inputs, false, batch->num_samples, error);
 	if (status == PFLD_OK) status = pfld_program_forward(program, batch->num_samples, NULL, error);
 	if (status != PFLD_OK) return status;
 	int64_t elements = (int64_t)pfld_operand_elements(&program->compiled.outputs[0].operand) * batch->num_samples;
