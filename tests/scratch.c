@@ -2,6 +2,8 @@
 // See scratch.h.
 #define _XOPEN_SOURCE 700 // mkdtemp, nftw, setenv
 #include "scratch.h"
+#include "base/file.h"
+#include "base/random.h"
 
 #include <check.h>
 #include <errno.h>
@@ -47,6 +49,28 @@ void put_bytes(const char *folder, const char *name, const void *bytes, size_t n
 void put_file(const char *folder, const char *name, const char *text)
 {
 	put_bytes(folder, name, text, strlen(text));
+}
+
+void damage_file(const char *path, void (*attempt)(const uint8_t *bytes, size_t num_bytes))
+{
+	uint8_t *bytes;
+	size_t num_bytes;
+	ck_assert_int_eq(pfld_file_read(path, 0, &bytes, &num_bytes, NULL), PFLD_OK);
+	for (size_t length = 0; length <= num_bytes; length++) attempt(bytes, length);
+	struct pfld_random random = pfld_random_stream(5, PFLD_RANDOM_TEST, 0, 0); // the seed of all damage is 5
+	uint8_t *copy = malloc(num_bytes);
+	for (int round = 0; round < 400; round++) {
+		memcpy(copy, bytes, num_bytes);
+		for (int64_t changes = pfld_random_int(&random, 1, 4); changes > 0; changes--) {
+			size_t at = (size_t)pfld_random_int(&random, 0, (int64_t)num_bytes);
+			static const char telling[] = "0123456789-.eE\"[]{}:,LTF' \\\xff";
+			copy[at] = pfld_random_u32(&random) % 4 ? (uint8_t)telling[pfld_random_int(&random, 0, sizeof telling)]
+													: (uint8_t)pfld_random_u32(&random);
+		}
+		attempt(copy, num_bytes);
+	}
+	free(copy);
+	free(bytes);
 }
 
 bool comma_locale_set(void)

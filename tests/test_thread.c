@@ -155,7 +155,7 @@ START_TEST(runs_are_ordered)
 END_TEST
 
 struct rounding {
-	atomic_int num_wrong, num_by[8];
+	atomic_int num_wrong, num_arrived, num_by[8];
 	int mode;
 	double tiny; // a normal number whose half is not
 };
@@ -173,7 +173,11 @@ static void check_rounding(void *arg, int32_t item, int32_t worker)
 #endif
 	if (flushes != wanted) atomic_fetch_add(&rounding->num_wrong, 1);
 	atomic_fetch_add(&rounding->num_by[worker], 1);
-	nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL); // leave items for the others
+	// Nobody gets a second item before all have one.
+	atomic_fetch_add(&rounding->num_arrived, 1);
+	for (int i = 0; i < 20000 && atomic_load(&rounding->num_arrived) < 3; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
 }
 
 // Rounding and flushing of denormals are as the caller has them at each run, also on workers that ran otherwise before.
@@ -190,11 +194,11 @@ START_TEST(workers_round_as_the_caller)
 #if defined(__SSE2__)
 		_MM_SET_FLUSH_ZERO_MODE(modes[i] == FE_UPWARD ? _MM_FLUSH_ZERO_ON : _MM_FLUSH_ZERO_OFF);
 #endif
-		pfld_pool_run(pool, 60, check_rounding, &rounding);
+		pfld_pool_run(pool, 3, check_rounding, &rounding);
 		ck_assert_int_eq(fegetround(), modes[i]);
 		fesetenv(&before);
 		ck_assert_int_eq(rounding.num_wrong, 0);
-		for (int worker = 0; worker < 3; worker++) ck_assert_int_gt(rounding.num_by[worker], 0);
+		for (int worker = 0; worker < 3; worker++) ck_assert_int_eq(rounding.num_by[worker], 1);
 	}
 	pfld_pool_destroy(&pool);
 }
