@@ -31,11 +31,11 @@ struct pfld_faces_sample {
 	int32_t side; // width and height of the picture
 };
 
-// What face `index` is, without drawing it (tens of microseconds).
+// What face `index` is, without drawing it (a small fraction of the time).
 void pfld_faces_describe(uint64_t seed, enum pfld_faces_split split, uint64_t index, struct pfld_faces_sample *sample);
 
 // Draw it into `image` (side x side). PFLD_ERR_MEMORY: no room for the picture or for the canvas, which is taken at
-// the start (about 3 MiB) and given back at the end; `image` then has undefined pixels.
+// the start (under 2 MiB) and given back at the end; `image` then has undefined pixels.
 enum pfld_status pfld_faces_render(uint64_t seed, enum pfld_faces_split split, uint64_t index, struct pfld_image *image,
 								   struct pfld_error *error);
 

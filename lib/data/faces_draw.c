@@ -214,21 +214,18 @@ static void blur(float *picture, int32_t side, double deviation, float *scratch)
 // Light to bytes (gamma 2) with a little grain.
 static void develop(const struct pfld_faces_scene *scene, const float *picture, uint8_t *pixels)
 {
-	size_t num = 3 * (size_t)scene->sample.side * (size_t)scene->sample.side; // a multiple of 4, as sides are even
+	size_t num = 3 * (size_t)scene->sample.side * (size_t)scene->sample.side;
 	float grain = scene->light.grain * 0.017f;
 	uint32_t key[2] = {scene->texture, 97}, counter[4] = {0}, block[4] = {0};
-	for (size_t i = 0; i < num; i += 4) {
+	for (size_t i = 0; i < num; i++) {
 		if (i % 16 == 0) {
 			counter[0] = (uint32_t)(i / 16);
 			pfld_philox(block, counter, key);
 		}
-		uint32_t noise = block[(i / 4) % 4]; // a byte for each
-		for (size_t k = 0; k < 4; k++) {
-			float value = picture[i + k] < 1 ? picture[i + k] : 1;
-			value = 255 * sqrtf(value < 0 ? 0 : value) + grain * ((float)(int32_t)((noise >> (8 * k)) & 255) - 127.5f) +
-					0.5f;
-			pixels[i + k] = (uint8_t)(int32_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-		}
+		float noise = (float)(int32_t)((block[i / 4 % 4] >> (8 * (i % 4))) & 255) - 127.5f; // a byte for each
+		float light = picture[i] > 0 ? picture[i] < 1 ? picture[i] : 1 : 0;
+		float byte = 255 * sqrtf(light) + grain * noise + 0.5f;
+		pixels[i] = (uint8_t)(int32_t)(byte < 0 ? 0 : byte > 255 ? 255 : byte);
 	}
 }
 

@@ -210,7 +210,7 @@ static void long_hair(const struct pfld_faces_scene *scene, struct pfld_faces_ca
 		double y = -0.9 + (look->hair_length + 0.9) * j / (grid->rows - 1);
 		struct pfld_faces_section section;
 		pfld_faces_section(&scene->shape, pfld_faces_section_at(PFLD_MIN(y, 0.3)), &section);
-		double half = section.row.half + look->thickness * (0.8 + 0.4 * pfld_faces_step(-0.6, 0.8, y));
+		double half = section.row.half + look->thickness * (1 + 0.5 * pfld_faces_step(-0.6, 0.8, y));
 		double depth = section.row.widest - section.row.back + look->thickness;
 		double open = 74 + 14 * pfld_faces_step(-0.3, 0.6, y); // where the curtain ends, from the front
 		for (int32_t i = 0; i < grid->columns; i++) {
@@ -244,7 +244,7 @@ static void glasses(const struct pfld_faces_scene *scene, struct pfld_faces_canv
 			double p = -1.6 + 3.2 * i / (grid->columns - 1), a = p < 0 ? -p : p;
 			double beyond = PFLD_MAX(0, a - 0.68);
 			double x = (a - beyond + 0.17 * pfld_faces_step(-0.3, 0.7, beyond)) * wide * 1.02;
-			double z = 0.33 - 0.30 * (a - beyond) * (a - beyond) - beyond;
+			double z = 0.34 - 0.52 * (a - beyond) * (a - beyond) - beyond;
 			double position[3] = {p < 0 ? -x : x, -0.22 + 0.5 * j / (grid->rows - 1), z};
 			struct pfld_faces_vertex *vertex = start_vertex(grid, i, j, scene, scene->camera.rotation, position);
 			vertex->value[PFLD_V_P] = (float)p;

@@ -4,6 +4,9 @@
 #include "faces_internal.h"
 #include <math.h>
 
+// How far a section is from an ellipse: faces are flat in front.
+#define SQUARE 0.10
+
 // The mean head: crown to the underside of the chin.
 static const struct pfld_faces_row mean_rows[PFLD_FACES_ROWS] = {
 	// y, front z, widest z, back z, half-width
@@ -18,8 +21,8 @@ void pfld_faces_shape_start(struct pfld_faces_shape *shape)
 {
 	*shape = (struct pfld_faces_shape){
 		.mouth = {.y = 0.785, .half = 0.30, .lip_up = 0.075, .lip_low = 0.10, .gap_up = 0.004, .gap_low = 0.006},
-		.nose = {.root = -0.02, .tip = 0.42, .base = 0.535, .width = 1, .height = 0.27, .bridge = 0.55},
-		.cheekbone = 0.05,
+		.nose = {.root = -0.02, .tip = 0.42, .base = 0.535, .width = 1, .height = 0.30, .bridge = 0.55},
+		.cheekbone = 0.04,
 		.chin = 0.06,
 		.brow_ridge = 0.035,
 		.lips = 0.06,
@@ -191,8 +194,7 @@ static double relief(const struct pfld_faces_shape *shape, double p, double q)
 void pfld_faces_surface(const struct pfld_faces_shape *shape, const struct pfld_faces_section *section, double sine,
 						double cosine, double position[3], double pq[2])
 {
-	// A rounded square rather than an ellipse: faces are flat in front.
-	double across = sine * (1 + 0.13 * cosine * cosine), along = cosine * (1 + 0.10 * sine * sine);
+	double across = sine * (1 + SQUARE * cosine * cosine), along = cosine * (1 + 0.07 * sine * sine);
 	const struct pfld_faces_row *row = &section->row;
 	double depth = cosine >= 0 ? row->front - row->widest : row->widest - row->back;
 	double p = section->mean.half * across, q = section->mean.y;
@@ -217,7 +219,8 @@ void pfld_faces_spot(const struct pfld_faces_shape *shape, double p, double q, d
 	pfld_faces_section(shape, pfld_faces_section_at(q), &section);
 	double wanted = pfld_faces_clamp(p / section.mean.half, -1, 1), sine = wanted;
 	for (int k = 0; k < 6; k++) { // Newton on across(sine) = wanted
-		double value = sine * (1.13 - 0.13 * sine * sine) - wanted, slope = 1.13 - 0.39 * sine * sine;
+		double value = sine * (1 + SQUARE - SQUARE * sine * sine) - wanted,
+			   slope = 1 + SQUARE - 3 * SQUARE * sine * sine;
 		sine = pfld_faces_clamp(sine - value / slope, -1, 1);
 	}
 	double pq[2];

@@ -90,11 +90,11 @@ void pfld_faces_tint(const struct pfld_faces_scene *scene, double p, double q, f
 	scale(rgb, 1 - PFLD_MIN(dark, 0.7f));
 	rgb[1] *= 1 - 0.12f * dark;
 	rgb[2] *= 1 - 0.12f * dark;
-	if (look->stubble > 0 && q > 0.4) {
-		double line = 0.62 + 0.5 * pfld_faces_step(0.75, 0.2, a) * (a < 0.75) - 0.75 * pfld_faces_step(0.5, 0.85, a);
-		float beard = (float)(pfld_faces_step(line - 0.1, line + 0.15, q) + 0.8 * spot(p, q, 0, 0.64, 0.33, 0.13));
+	if (look->stubble > 0 && q > 0.1) {
+		double line = 0.98 - 0.95 * a * a; // where a beard would begin
+		float beard = (float)(pfld_faces_step(line - 0.14, line + 0.14, q) + 0.8 * spot(p, q, 0, 0.64, 0.33, 0.13));
 		float grey[3] = {look->hair[0] * 0.5f + 0.02f, look->hair[1] * 0.5f + 0.02f, look->hair[2] * 0.5f + 0.03f};
-		mix(rgb, grey, 0.45f * look->stubble * PFLD_MIN(beard, 1));
+		mix(rgb, grey, 0.45f * look->stubble * PFLD_MIN(beard, 1) * (float)pfld_faces_step(0.9, 0.75, a));
 	}
 }
 
@@ -371,7 +371,9 @@ void pfld_faces_paint_head(const void *context, const float value[PFLD_V_COUNT],
 		brush.glow *= 1 - thin;
 	}
 	pfld_faces_shade(&scene->light, &value[PFLD_V_LIGHT], brush.rgb, brush.shine, rgba);
-	for (int k = 0; k < 3; k++) rgba[k] += brush.glow * scene->light.exposure * scene->light.key_colour[k];
+	if (brush.glow > 0) {
+		for (int k = 0; k < 3; k++) rgba[k] += brush.glow * scene->light.exposure * scene->light.key_colour[k];
+	}
 	rgba[3] = 1;
 }
 

@@ -9,6 +9,8 @@ static double between(struct pfld_random *random, double low, double high)
 	return pfld_random_range(random, low, high);
 }
 
+// No expression and no argument list here draws twice: C leaves the order open.
+
 // Draw around `middle` with a deviation.
 static double about(struct pfld_random *random, double middle, double deviation)
 {
@@ -20,6 +22,12 @@ static void set3(float to[3], double r, double g, double b)
 	to[0] = (float)r;
 	to[1] = (float)g;
 	to[2] = (float)b;
+}
+
+// -1 or 1.
+static double sign(struct pfld_random *random)
+{
+	return pfld_faces_chance(random, 0.5) ? -1 : 1;
 }
 
 // Between two colours, then a little off.
@@ -53,7 +61,7 @@ static void draw_head_shape(struct pfld_random *random, struct pfld_faces_shape 
 		row->front += chin_out * pfld_faces_step(0.85, 1.2, y) + forehead * pfld_faces_step(-0.1, -0.6, y);
 		row->back = row->widest + (row->back - row->widest) * deep;
 	}
-	shape->cheekbone = about(random, 0.05, 0.018);
+	shape->cheekbone = about(random, 0.04, 0.018);
 	shape->chin = about(random, 0.06, 0.022);
 	shape->brow_ridge = about(random, 0.03, 0.016);
 }
@@ -76,16 +84,16 @@ static void draw_features(struct pfld_random *random, struct pfld_faces_shape *s
 	struct pfld_faces_nose *nose = &shape->nose;
 	nose->root = about(random, -0.02, 0.02);
 	nose->tip = about(random, 0.42, 0.028);
-	nose->base = nose->tip + PFLD_MAX(0.085, about(random, 0.115, 0.010));
+	nose->base = nose->tip + pfld_faces_clamp(about(random, 0.115, 0.010), 0.085, 1);
 	nose->width = about(random, 1, 0.10);
-	nose->height = about(random, 0.27, 0.03);
+	nose->height = about(random, 0.30, 0.03);
 	nose->bridge = about(random, 0.55, 0.2);
 	struct pfld_faces_mouth *mouth = &shape->mouth;
 	mouth->x = about(random, 0, 0.006);
-	mouth->y = nose->base + PFLD_MAX(0.19, about(random, 0.248, 0.018));
+	mouth->y = nose->base + pfld_faces_clamp(about(random, 0.248, 0.018), 0.19, 1);
 	mouth->half = about(random, 0.30, 0.022);
-	mouth->lip_up = PFLD_MAX(0.035, about(random, 0.072, 0.016));
-	mouth->lip_low = PFLD_MAX(0.05, about(random, 0.10, 0.017));
+	mouth->lip_up = pfld_faces_clamp(about(random, 0.072, 0.016), 0.035, 1);
+	mouth->lip_low = pfld_faces_clamp(about(random, 0.10, 0.017), 0.05, 1);
 	mouth->curve = about(random, 0.002, 0.010);
 	mouth->skew = about(random, 0, 0.004);
 	shape->lips = about(random, 0.06, 0.012);
@@ -105,16 +113,19 @@ static void draw_skin_and_hair(struct pfld_random *random, struct pfld_faces_loo
 	double unit = pfld_random_unit(random), tone = 3.999 * unit * (0.4 + 0.6 * unit);
 	int at = (int)tone;
 	blend3(random, look->skin, tones[at], tones[at + 1], tone - at, 0.03);
-	look->age = (float)(pfld_random_unit(random) * pfld_random_unit(random));
+	look->age = (float)pfld_random_unit(random);
+	look->age *= look->age;
 	// Fair hair and eyes go with fair skin.
 	int hair = (int)(tone > 1.8 ? between(random, 0, 2.4) : between(random, 0.6, 5));
 	if (pfld_faces_chance(random, 0.6 * look->age)) hair = 5;
-	blend3(random, look->hair, hairs[hair], hairs[pfld_random_int(random, 0, 2)], between(random, 0, 0.3), 0.08);
+	const float *toward = hairs[pfld_random_int(random, 0, 2)];
+	blend3(random, look->hair, hairs[hair], toward, between(random, 0, 0.3), 0.08);
 	for (int k = 0; k < 3; k++) look->brow[k] = look->hair[k] * 0.45f + look->skin[k] * 0.04f;
 	look->brow_strength = (float)between(random, 0.55, 1.0);
 	int iris = tone > 1.8 ? (int)between(random, 0, 2) : (int)between(random, 0, 4);
 	blend3(random, look->iris, irises[iris], irises[1], between(random, 0, 0.4), 0.1);
-	set3(look->lip, look->skin[0] * 0.82 + 0.02, look->skin[1] * 0.50, look->skin[2] * 0.52);
+	static const float lips[3] = {0.82f, 0.50f, 0.52f};
+	for (int k = 0; k < 3; k++) look->lip[k] = look->skin[k] * lips[k];
 	look->freckles = tone < 1.2 && pfld_faces_chance(random, 0.2) ? (float)between(random, 0.4, 1) : 0;
 }
 
@@ -125,8 +136,8 @@ static void draw_style(struct pfld_random *random, struct pfld_faces_look *look,
 		look->hair_style = pick < 0.75 ? PFLD_HAIR_LONG : PFLD_HAIR_SHORT;
 	else
 		look->hair_style = pick < 0.12 ? PFLD_HAIR_NONE : pick < 0.92 ? PFLD_HAIR_SHORT : PFLD_HAIR_LONG;
-	look->hairline =
-		about(random, -0.74, 0.06) - 0.25 * (!female && pfld_faces_chance(random, 0.3)) * pfld_random_unit(random);
+	look->hairline = about(random, -0.74, 0.06);
+	if (!female && pfld_faces_chance(random, 0.3)) look->hairline -= between(random, 0, 0.25); // it thins
 	look->side_line = female ? between(random, -0.1, 0.4) : between(random, -0.05, 0.35);
 	look->thickness = female ? between(random, 0.08, 0.20) : between(random, 0.025, 0.16);
 	look->fringe = pfld_faces_chance(random, female ? 0.3 : 0.12) ? between(random, 0.15, 0.38) : 0;
@@ -275,10 +286,10 @@ static void draw_pose(struct pfld_random *random, struct pfld_faces_scene *scene
 
 // ---- light, background, covers ----
 
-static void unit3(float to[3], double x, double y, double z)
+static void unit3(double v[3])
 {
-	double norm = sqrt(x * x + y * y + z * z);
-	set3(to, x / norm, y / norm, z / norm);
+	double norm = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+	for (int k = 0; k < 3; k++) v[k] /= norm;
 }
 
 static void draw_light(struct pfld_random *random, struct pfld_faces_scene *scene)
@@ -288,7 +299,8 @@ static void draw_light(struct pfld_random *random, struct pfld_faces_scene *scen
 	double side = about(random, 0, 0.5), level = between(random, 0.85, 1.15), ambient = between(random, 0.36, 0.6);
 	double key = between(random, 0.5, 0.9), front = 0.8;
 	if (strong == 1) { // from the side
-		side = (pfld_faces_chance(random, 0.5) ? -1 : 1) * between(random, 1.2, 1.8);
+		side = sign(random);
+		side *= between(random, 1.2, 1.8);
 		front = between(random, -0.2, 0.3);
 		ambient = between(random, 0.06, 0.16);
 		key = between(random, 0.9, 1.3);
@@ -296,12 +308,20 @@ static void draw_light(struct pfld_random *random, struct pfld_faces_scene *scen
 	if (strong == 2) level *= between(random, 0.14, 0.3); // dark
 	if (strong == 3) level *= between(random, 1.7, 2.3);  // too bright
 	double above = strong == 1 ? about(random, -0.3, 0.2) : about(random, -0.5, 0.3);
-	unit3(light->key, side, above, front);
-	unit3(light->fill, -side, -0.1, 0.5);
-	unit3(light->half, light->key[0], light->key[1], light->key[2] + 1);
+	double to_key[3] = {side, above, front}, to_fill[3] = {-side, -0.1, 0.5};
+	unit3(to_key);
+	unit3(to_fill);
+	double half[3] = {to_key[0], to_key[1], to_key[2] + 1};
+	unit3(half);
+	set3(light->key, to_key[0], to_key[1], to_key[2]);
+	set3(light->fill, to_fill[0], to_fill[1], to_fill[2]);
+	set3(light->half, half[0], half[1], half[2]);
 	double warm = about(random, 0, 0.06), green = about(random, 0, 0.02);
-	if (strong == 4)
-		warm = (pfld_faces_chance(random, 0.6) ? 1 : -1) * between(random, 0.30, 0.45), green = about(random, 0, 0.1);
+	if (strong == 4) { // coloured
+		warm = sign(random);
+		warm *= between(random, 0.30, 0.45);
+		green = about(random, 0, 0.1);
+	}
 	double fill = strong == 1 ? 0.03 : between(random, 0.05, 0.25);
 	set3(light->key_colour, key * (1 + warm), key * (1 + green), key * (1 - warm));
 	set3(light->fill_colour, fill * (1 - 0.5 * warm), fill, fill * (1 + 0.5 * warm));
