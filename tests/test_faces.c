@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SEED 20240u
-#define EXPECTED_BITS 0xd6e978fabf55b58fu
+#define EXPECTED_BITS 0xdf0540440dba81b3u
 
 // The linker puts these in place of malloc and its sisters (see meson.build).
 void *__real_malloc(size_t num_bytes);
@@ -84,7 +84,7 @@ START_TEST(same_bits_everywhere)
 	struct pfld_image image = {0};
 	struct pfld_faces_sample sample;
 	uint64_t hash = 0;
-	for (uint64_t index = 0; index < 40; index++) {
+	for (uint64_t index = 0; index < 24; index++) {
 		draw(index % 2 ? PFLD_FACES_TEST : PFLD_FACES_TRAIN, index, &image, &sample);
 		hash = hash * 31 + picture_digest(&image);
 		hash = hash * 31 + digest(sample.points, sizeof sample.points);
@@ -123,7 +123,7 @@ END_TEST
 
 START_TEST(points_are_inside)
 {
-	for (uint64_t index = 0; index < 2000; index++) {
+	for (uint64_t index = 0; index < 1000; index++) {
 		struct pfld_faces_sample sample;
 		pfld_faces_describe(SEED, index % 2 ? PFLD_FACES_TEST : PFLD_FACES_TRAIN, index, &sample);
 		ck_assert_int_ge(sample.side, PFLD_FACES_MIN_SIDE);
@@ -241,7 +241,7 @@ START_TEST(points_are_on_what_is_drawn)
 	struct pfld_image image = {0};
 	double pupil = 0, white = 0, brow = 0, above_brow = 0, lip = 0, chin = 0;
 	int num = 0, darker_pupils = 0, darker_brows = 0, redder_lips = 0;
-	for (uint64_t index = 0; num < 60; index++) {
+	for (uint64_t index = 0; num < 40; index++) {
 		struct pfld_faces_scene scene;
 		pfld_faces_scene_draw(SEED, PFLD_FACES_TRAIN, index, &scene);
 		if (!is_plain(&scene) || scene.shape.eyes[0].up < 0.05 || scene.look.fringe > 0) continue;
@@ -273,16 +273,16 @@ START_TEST(points_are_on_what_is_drawn)
 	ck_assert_double_lt(pupil, 0.8 * white);
 	ck_assert_double_lt(brow, 0.8 * above_brow);
 	ck_assert_double_gt(lip, 1.1 * chin);
-	ck_assert_int_ge(darker_pupils, 50);
-	ck_assert_int_ge(darker_brows, 54);
-	ck_assert_int_ge(redder_lips, 54);
+	ck_assert_int_ge(darker_pupils, 36);
+	ck_assert_int_ge(darker_brows, 36);
+	ck_assert_int_ge(redder_lips, 36);
 	pfld_image_finish(&image);
 }
 END_TEST
 
 START_TEST(attributes_have_sensible_rates)
 {
-	enum { NUM = 4000 };
+	enum { NUM = 2000 };
 	double rates[6] = {0};
 	int none = 0;
 	for (int i = 0; i < NUM; i++) {
@@ -325,7 +325,7 @@ int main(void)
 {
 	Suite *suite = suite_create("faces");
 	TCase *cases = tcase_create("faces");
-	tcase_set_timeout(cases, 60);
+	tcase_set_timeout(cases, 110);
 	tcase_add_test(cases, same_face_same_bits);
 	tcase_add_test(cases, same_bits_everywhere);
 	tcase_add_test(cases, other_faces_differ);
