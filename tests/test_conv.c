@@ -6,6 +6,7 @@
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
+#include "pfld_config.h"
 
 #include <check.h>
 #include <math.h>
@@ -127,7 +128,20 @@ static void tensor_destroy(struct tensor *tensor)
 // ---- levels and threads ----
 static const struct pfld_cpu_kernels levels[] = {
 	{.level = "c", .gemm = &pfld_cpu_gemm_c, .depthwise = &pfld_cpu_depthwise_c},
+#if PFLD_HAVE_AVX2 && !defined(PFLD_DOUBLE)
+	{.level = "avx2", .gemm = &pfld_cpu_gemm_avx2, .depthwise = &pfld_cpu_depthwise_avx2},
+#endif
 };
+
+// Levels that this processor has.
+static size_t num_levels(void)
+{
+#if PFLD_HAVE_AVX2 && !defined(PFLD_DOUBLE)
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 2 : 1;
+#else
+	return 1;
+#endif
+}
 
 // Workers take items in another order than they are numbered, and not in turn.
 struct scramble {
@@ -483,7 +497,7 @@ START_TEST(values)
 {
 	const struct shape *shape = &shapes[_i];
 	for (int32_t n = 1; n <= 5; n += 2)
-		for (size_t level = 0; level < PFLD_COUNT(levels); level++) {
+		for (size_t level = 0; level < num_levels(); level++) {
 			struct setting setting = {&levels[level], 2};
 			bool wide = n == 3;
 			struct problem p;
@@ -503,7 +517,7 @@ END_TEST
 
 START_TEST(optional_results)
 {
-	for (size_t level = 0; level < PFLD_COUNT(levels); level++) {
+	for (size_t level = 0; level < num_levels(); level++) {
 		struct setting setting = {&levels[level], 3};
 		struct problem p;
 		problem_create(&p, &shapes[_i], 2, true);
@@ -524,7 +538,7 @@ END_TEST
 START_TEST(bits)
 {
 	static const int32_t threads[] = {1, 2, 3, 7};
-	for (size_t level = 0; level < PFLD_COUNT(levels); level++) {
+	for (size_t level = 0; level < num_levels(); level++) {
 		struct problem p;
 		problem_create(&p, &shapes[_i], 5, false);
 		struct tensor y, other_y;
@@ -580,7 +594,7 @@ static const struct shape large_shapes[] = {
 
 START_TEST(large)
 {
-	for (size_t level = 0; level < PFLD_COUNT(levels); level++) {
+	for (size_t level = 0; level < num_levels(); level++) {
 		struct problem p;
 		problem_create(&p, &large_shapes[_i], 3, false);
 		struct tensor y, other_y;
