@@ -86,9 +86,9 @@ struct pfld_cpu_row_kernels {
 	// sums[c] += dy z where z <= 0, of prelu; sums of one pixel sums_stride behind those of the one before.
 	void (*slopes_gradient)(const struct pfld_cpu_gradient *gradient, pfld_real *sums, ptrdiff_t sums_stride);
 
-	// Mean and sum of squared distances to it, per channel. scratch: 3 num_channels.
+	// Mean and sum of squared distances to it, per channel. pivot: scratch (num_channels).
 	void (*bn_statistics)(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, pfld_real *mean,
-	                      pfld_real *m2, pfld_real *scratch);
+	                      pfld_real *m2, pfld_real *pivot);
 	// Sums of dz and of dz (x - mean), per channel. scratch: 2 num_channels.
 	void (*bn_gradient_sums)(const struct pfld_cpu_gradient *gradient, pfld_real *sum_dz, pfld_real *sum_dz_x,
 	                         pfld_real *scratch);
@@ -112,7 +112,7 @@ void pfld_cpu_apply_c(const struct pfld_cpu_apply *apply);
 void pfld_cpu_apply_gradient_c(const struct pfld_cpu_gradient *gradient);
 void pfld_cpu_slopes_gradient_c(const struct pfld_cpu_gradient *gradient, pfld_real *sums, ptrdiff_t sums_stride);
 void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
-                              pfld_real *mean, pfld_real *m2, pfld_real *scratch);
+                              pfld_real *mean, pfld_real *m2, pfld_real *pivot);
 void pfld_cpu_bn_gradient_sums_c(const struct pfld_cpu_gradient *gradient, pfld_real *sum_dz, pfld_real *sum_dz_x,
                                  pfld_real *scratch);
 void pfld_cpu_bn_gradient_c(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz, const pfld_real *slope_x);
@@ -123,6 +123,40 @@ void pfld_cpu_pool_average_gradient_c(const struct pfld_cpu_window *window, cons
 void pfld_cpu_pool_max_gradient_c(const struct pfld_cpu_window *window, const pfld_real *dy);
 double pfld_cpu_sum_of_squares_c(const pfld_real *x, int64_t count);
 void pfld_cpu_optimizer_step_c(const struct pfld_cpu_step *step);
+
+#ifndef PFLD_DOUBLE
+// ---- AVX2 and FMA ----
+void pfld_cpu_apply_avx2(const struct pfld_cpu_apply *apply);
+void pfld_cpu_apply_gradient_avx2(const struct pfld_cpu_gradient *gradient);
+void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, float *mean,
+                                 float *m2, float *pivot);
+void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x,
+                                    float *scratch);
+void pfld_cpu_bn_gradient_avx2(const struct pfld_cpu_gradient *gradient, const float *mean_dz, const float *slope_x);
+void pfld_cpu_add_avx2(const struct pfld_cpu_add *add);
+void pfld_cpu_pool_average_avx2(const struct pfld_cpu_window *window, float *y);
+void pfld_cpu_pool_max_avx2(const struct pfld_cpu_window *window, float *y);
+void pfld_cpu_pool_average_gradient_avx2(const struct pfld_cpu_window *window, const float *dy);
+void pfld_cpu_pool_max_gradient_avx2(const struct pfld_cpu_window *window, const float *dy);
+double pfld_cpu_sum_of_squares_avx2(const float *x, int64_t count);
+void pfld_cpu_optimizer_step_avx2(const struct pfld_cpu_step *step);
+#endif
+
+// ---- parts that all levels share ----
+static inline int64_t pfld_cpu_pivot_pixels(int64_t num_pixels)
+{
+	return PFLD_MIN(num_pixels, PFLD_MAX(num_pixels / 8, 8));
+}
+// Turns sums of distances to the pivot and of their squares into mean and m2, in place.
+static inline void pfld_cpu_finish_statistics(int64_t num_pixels, int32_t num_channels, const pfld_real *pivot,
+                                              pfld_real *mean, pfld_real *m2)
+{
+	for (int32_t j = 0; j < num_channels; j++) {
+		double sum = mean[j], square = m2[j] - sum * sum / (double)num_pixels;
+		mean[j] = (pfld_real)(pivot[j] + sum / (double)num_pixels);
+		m2[j] = (pfld_real)(square < 0 ? 0 : square);
+	}
+}
 
 extern const struct pfld_cpu_row_kernels pfld_cpu_rows_c, pfld_cpu_rows_avx2;
 

@@ -13,7 +13,7 @@ struct job {
 	struct pfld_cpu_gradient gradient; // or of statistics its x
 	const pfld_real *mean_dz, *slope_x;
 	pfld_real *parts;   // (num_slabs, 2, c)
-	pfld_real *scratch; // (num_threads, 3, c)
+	pfld_real *scratch; // (num_threads, 2, c)
 	pfld_real *mean, *m2;
 };
 
@@ -22,7 +22,7 @@ static size_t reduction_bytes(const struct pfld_backend_device *device, const st
 {
 	const struct pfld_operand *x = &op->src[0];
 	size_t num_slabs = (size_t)pfld_cpu_slabs(pfld_cpu_num_pixels(x, batch), x->c).num_slabs;
-	return (num_slabs * 2 + (size_t)device->num_threads * 3) * (size_t)x->c * sizeof(pfld_real);
+	return (num_slabs + (size_t)device->num_threads) * 2 * (size_t)x->c * sizeof(pfld_real);
 }
 
 static void lay_out(struct job *job, const struct pfld_op *op, const struct pfld_run *run)
@@ -40,7 +40,7 @@ static void statistics_item(void *arg, int32_t item, int32_t worker)
 {
 	const struct job *job = arg;
 	int64_t num_channels = job->num_channels, first = pfld_cpu_slab_first(&job->slabs, item);
-	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 3 * num_channels;
+	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 2 * num_channels;
 	job->device->kernels->rows->bn_statistics(job->gradient.x + first * job->gradient.x_stride, job->gradient.x_stride,
 	                                          pfld_cpu_slab_pixels(&job->slabs, item), job->num_channels, part,
 	                                          part + num_channels, scratch);
@@ -162,7 +162,7 @@ static void sums_item(void *arg, int32_t item, int32_t worker)
 	const struct job *job = arg;
 	int64_t num_channels = job->num_channels;
 	struct pfld_cpu_gradient gradient = slab_of(job, item);
-	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 3 * num_channels;
+	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 2 * num_channels;
 	job->device->kernels->rows->bn_gradient_sums(&gradient, part, part + num_channels, scratch);
 }
 

@@ -6,50 +6,29 @@
 
 #include <string.h>
 
-// Pixels whose mean is taken first and whose distances to it are then squared, while they lie in the nearest cache.
-static int64_t block_pixels(int32_t num_channels)
+// Sums of x - pivot and of its square. The pivot is the mean of the first pixels, an eighth of them and at least eight: so
+// it takes away the digits that a large mean would cost, and as those pixels count among the squared distances themselves,
+// sums about it are at most nine times as large as sums about the true mean, however odd they are.
+void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
+                              pfld_real *mean, pfld_real *m2, pfld_real *pivot)
 {
-	return PFLD_MIN(PFLD_MAX(4096 / num_channels, 8), 256);
-}
-
-// Mean and squared distances of x - pivot. The pivot takes away what would cost the sums their digits where the mean is
-// large against the deviation.
-static void block_statistics(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
-                             const pfld_real *pivot, pfld_real *mean, pfld_real *m2)
-{
-	memset(mean, 0, (size_t)num_channels * sizeof *mean);
-	memset(m2, 0, (size_t)num_channels * sizeof *m2);
-	for (int64_t p = 0; p < num_pixels; p++) {
-		for (int32_t j = 0; j < num_channels; j++) mean[j] += x[p * x_stride + j] - pivot[j];
+	size_t bytes = (size_t)num_channels * sizeof *pivot;
+	int64_t num_first = pfld_cpu_pivot_pixels(num_pixels);
+	memset(pivot, 0, bytes);
+	memset(mean, 0, bytes);
+	memset(m2, 0, bytes);
+	for (int64_t p = 0; p < num_first; p++) {
+		for (int32_t j = 0; j < num_channels; j++) pivot[j] += x[p * x_stride + j];
 	}
-	for (int32_t j = 0; j < num_channels; j++) mean[j] /= (pfld_real)num_pixels;
+	for (int32_t j = 0; j < num_channels; j++) pivot[j] /= (pfld_real)num_first;
 	for (int64_t p = 0; p < num_pixels; p++) {
 		for (int32_t j = 0; j < num_channels; j++) {
-			pfld_real distance = (x[p * x_stride + j] - pivot[j]) - mean[j];
+			pfld_real distance = x[p * x_stride + j] - pivot[j];
+			mean[j] += distance;
 			m2[j] += distance * distance;
 		}
 	}
-}
-
-void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
-                              pfld_real *mean, pfld_real *m2, pfld_real *scratch)
-{
-	pfld_real *pivot = scratch, *block_mean = scratch + num_channels, *block_m2 = scratch + 2 * num_channels;
-	int64_t step = block_pixels(num_channels);
-	memset(block_mean, 0, (size_t)num_channels * sizeof *block_mean);
-	block_statistics(x, x_stride, PFLD_MIN(step, num_pixels), num_channels, block_mean, pivot, m2);
-	block_statistics(x, x_stride, PFLD_MIN(step, num_pixels), num_channels, pivot, mean, m2);
-	for (int64_t first = step; first < num_pixels; first += step) {
-		int64_t count = PFLD_MIN(step, num_pixels - first);
-		block_statistics(x + first * x_stride, x_stride, count, num_channels, pivot, block_mean, block_m2);
-		pfld_real share = (pfld_real)count / (pfld_real)(first + count), weight = (pfld_real)first * share;
-		for (int32_t j = 0; j < num_channels; j++) { // Chan's formula
-			pfld_real distance = block_mean[j] - mean[j];
-			mean[j] += distance * share;
-			m2[j] += block_m2[j] + distance * distance * weight;
-		}
-	}
-	for (int32_t j = 0; j < num_channels; j++) mean[j] += pivot[j];
+	pfld_cpu_finish_statistics(num_pixels, num_channels, pivot, mean, m2);
 }
 
 // Called with literal act. Sums of some pixels first, then of those sums: shorter chains lose less.
