@@ -2,10 +2,14 @@
 #include "op_case.h"
 
 #include <check.h>
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 enum { MAX_LEVELS = 4, NUM_KINDS = 5, GUARD_BYTES = 256, MARK = 0xa5 };
 
@@ -202,6 +206,27 @@ static void put_workspace(struct pfld_device *device, struct pfld_op *op, int32_
 	op->workspace.offset_bytes = GUARD_BYTES;
 }
 
+static void enter_odd_mode(void)
+{
+	fesetround(FE_UPWARD);
+#if defined(__SSE2__)
+	_mm_setcsr(_mm_getcsr() | 0x8040); // flush to zero, denormals are zero
+#endif
+}
+
+// The mode must be the host's again.
+static void leave_odd_mode(void)
+{
+	int mode = fegetround();
+#if defined(__SSE2__)
+	bool flushes = (_mm_getcsr() & 0x8040) == 0x8040;
+#else
+	bool flushes = true;
+#endif
+	fesetenv(FE_DFL_ENV);
+	ck_assert(mode == FE_UPWARD && flushes);
+}
+
 static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t batch, const char *name)
 {
 	struct pfld_op op = op_case->op;
@@ -221,7 +246,10 @@ static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t 
 	}
 	put_workspace(device, &op, op_case->run.n, batch, &workspace);
 	ck_assert_msg(pfld_device_prepare(device, &op, batch, &state, &error) == PFLD_OK, "%s: %s", name, error.message);
-	ck_assert_msg(pfld_device_enqueue(device, &op, state, &op_case->run, &error) == PFLD_OK, "%s: %s", name, error.message);
+	if (op_case->odd_host) enter_odd_mode();
+	enum pfld_status status = pfld_device_enqueue(device, &op, state, &op_case->run, &error);
+	if (op_case->odd_host) leave_odd_mode();
+	ck_assert_msg(status == PFLD_OK, "%s: %s", name, error.message);
 	ck_assert_int_eq(pfld_device_finish(device, &error), PFLD_OK);
 	pfld_device_release(device, &state);
 	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) {

@@ -17,6 +17,7 @@ struct op_case {
 	double *expected[PFLD_OP_MAX_DST];  // NULL: not compared
 	double *got[PFLD_OP_MAX_DST];       // after check_case() or run_case()
 	int32_t alias_dst0; // source that dst 0 lies upon (-1: none)
+	bool odd_host;      // the host rounds upwards and flushes denormal numbers while the op runs
 	struct pfld_random random;
 };
 

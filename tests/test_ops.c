@@ -446,6 +446,25 @@ START_TEST(dropout)
 }
 END_TEST
 
+// Computed with the host rounding upwards and flushing denormal numbers, on our threads and on the host's own.
+START_TEST(the_hosts_mode_is_not_ours)
+{
+	struct op_case t = new_case(PFLD_OP_APPLY, 3, SEED);
+	t.op.attr.act.act = PFLD_ACT_RELU;
+	double *x = add_src(&t, 0, 40, 40, 33, 0, 0, 1), *scale = add_shared(&t, 1, 33, 0, 1), *shift = add_shared(&t, 2, 33, 0, 1);
+	double *y = add_dst(&t, 0, 40, 40, 33, 0);
+	for (int32_t j = 0; j < 33; j++) shift[j] = 0;
+	for (int32_t i = 0; i < 3 * 40 * 40 * 33; i++) {
+		if (i % 7 == 0) x[i] = 0x1p-130; // no normal float
+		y[i] = (pfld_real)(x[i] * scale[i % 33]);
+	}
+	t.tolerance = 0;
+	t.odd_host = true;
+	check_case(&t, "with the host's mode");
+	free_case(&t);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ops");
@@ -463,6 +482,7 @@ int main(void)
 	tcase_add_test(tests, add);
 	tcase_add_test(tests, softmax);
 	tcase_add_test(tests, dropout);
+	tcase_add_test(tests, the_hosts_mode_is_not_ours);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
 	int failed = srunner_ntests_failed(runner);
