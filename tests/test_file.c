@@ -238,6 +238,9 @@ START_TEST(files_are_replaced)
 	pfld_file_writer_abandon(NULL);
 	expect_content(path, "newer");
 	ck_assert_uint_eq(num_entries(folder), 1);
+	ck_assert_int_eq(pfld_file_replace_unflushed(path, "quick", 5, &error), PFLD_OK);
+	expect_content(path, "quick");
+	ck_assert_uint_eq(num_entries(folder), 1);
 	// Without a folder in its name.
 	ck_assert_int_eq(chdir(folder), 0);
 	ck_assert_int_eq(pfld_file_replace("text", "here", 4, &error), PFLD_OK);

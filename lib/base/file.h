@@ -31,6 +31,11 @@ void pfld_file_writer_abandon(struct pfld_file_writer **writer);
 enum pfld_status pfld_file_replace(const char *path, const void *bytes, size_t num_bytes,
                                    struct pfld_error *error) PFLD_MUST_USE;
 
+// The same without waiting for the disk, for thousands of files that can be made again: readers see the old or the new
+// file whole, but after a power cut it may be empty.
+enum pfld_status pfld_file_replace_unflushed(const char *path, const void *bytes, size_t num_bytes,
+											 struct pfld_error *error) PFLD_MUST_USE;
+
 // Random access reading of large files (64-bit offsets).
 struct pfld_file_reader;
 enum pfld_status pfld_file_reader_open(struct pfld_file_reader **reader, const char *path, uint64_t *num_bytes,

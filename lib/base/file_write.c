@@ -213,25 +213,30 @@ static int flush_folder(const char *folder)
 	return reason;
 }
 
-enum pfld_status pfld_file_writer_commit(struct pfld_file_writer **writer, struct pfld_error *error)
+static enum pfld_status commit(struct pfld_file_writer **writer, bool flush, struct pfld_error *error)
 {
 	struct pfld_file_writer *w = *writer;
 	if (w->failed) {
 		pfld_file_writer_abandon(writer);
 		return pfld_fail(error, PFLD_ERR_STATE, "the file was not replaced: an earlier write to it failed");
 	}
-	int reason = fsync(w->descriptor) == 0 ? 0 : errno;
+	int reason = !flush || fsync(w->descriptor) == 0 ? 0 : errno;
 	// On network file systems a full disk may only show here.
 	if (close(w->descriptor) != 0 && !reason && errno != EINTR) reason = errno;
 	w->descriptor = -1;
 	if (!reason && rename(w->temporary, w->target) != 0) reason = errno;
 	if (reason)
 		unlink(w->temporary);
-	else
+	else if (flush)
 		reason = flush_folder(w->folder);
 	enum pfld_status status = reason ? pfld_fail_path(error, "write", w->path, reason) : PFLD_OK;
 	destroy(writer);
 	return status;
+}
+
+enum pfld_status pfld_file_writer_commit(struct pfld_file_writer **writer, struct pfld_error *error)
+{
+	return commit(writer, true, error);
 }
 
 void pfld_file_writer_abandon(struct pfld_file_writer **writer)
@@ -241,7 +246,8 @@ void pfld_file_writer_abandon(struct pfld_file_writer **writer)
 	destroy(writer);
 }
 
-enum pfld_status pfld_file_replace(const char *path, const void *bytes, size_t num_bytes, struct pfld_error *error)
+static enum pfld_status replace(const char *path, const void *bytes, size_t num_bytes, bool flush,
+								struct pfld_error *error)
 {
 	struct pfld_file_writer *writer = NULL;
 	enum pfld_status status = pfld_file_writer_open(&writer, path, error);
@@ -250,6 +256,17 @@ enum pfld_status pfld_file_replace(const char *path, const void *bytes, size_t n
 	if (status)
 		pfld_file_writer_abandon(&writer);
 	else
-		status = pfld_file_writer_commit(&writer, error);
+		status = commit(&writer, flush, error);
 	return status;
+}
+
+enum pfld_status pfld_file_replace(const char *path, const void *bytes, size_t num_bytes, struct pfld_error *error)
+{
+	return replace(path, bytes, num_bytes, true, error);
+}
+
+enum pfld_status pfld_file_replace_unflushed(const char *path, const void *bytes, size_t num_bytes,
+											 struct pfld_error *error)
+{
+	return replace(path, bytes, num_bytes, false, error);
 }

@@ -175,7 +175,11 @@ static enum pfld_status write_copy(const struct prepare *prepare, struct prepare
 	name_crop(name, sizeof name, face->image_path, index, copy);
 	char *path = pfld_path_join(prepare->image_folder, name);
 	if (!path) return pfld_fail_memory(&item->error, strlen(prepare->image_folder), "a path");
-	status = pfld_image_write_png(&worker->scratch.resized, path, &item->error);
+	uint8_t *bytes = NULL;
+	size_t num_bytes = 0;
+	status = pfld_image_encode_png(&worker->scratch.resized, &bytes, &num_bytes, &item->error);
+	if (!status) status = pfld_file_replace_unflushed(path, bytes, num_bytes, &item->error);
+	pfld_free(bytes);
 	free(path);
 	item->stops = status != PFLD_OK; // what cannot be written is no fault of the face
 	if (status) return status;
