@@ -286,6 +286,85 @@ START_TEST(resume_gives_the_same_batches)
 }
 END_TEST
 
+static bool batch_has(const struct pfld_batch *batch, uint32_t index)
+{
+	for (int i = 0; i < batch->num_samples; i++) {
+		if (batch->indices[i] == index) return true;
+	}
+	return false;
+}
+
+// The next epoch is not begun before the last failure of this one is known, however long the file takes to fail.
+START_TEST(a_slow_failure_counts)
+{
+	for (int i = 0; i < 6; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "imgs/%d.png", i);
+		const int32_t side = i == 5 ? 1500 : 40;
+		put_noise_picture(folder, name, side, side, (uint64_t)i);
+		put_raw_row(folder, name, POINTS, 20, 20, 12, (uint64_t)i);
+	}
+	truncate_file(folder, "imgs/5.png", 6700000);
+	struct pfld_dataset *dataset = open_list(folder, "raw.txt", POINTS);
+	struct pfld_loader_options options = usual;
+	options.shuffle = false;
+	struct pfld_loader *loader = open_loader(dataset, 4, 2, 3, &options);
+	static struct record record;
+	record_batches(loader, 3, &record);
+	ck_assert_int_eq(record.num, 9);
+	for (int i = 0; i < 9; i++) ck_assert_int_eq(record.batches[i].num_samples, i % 3 == 2 ? 1 : 2);
+	// The last batch of epoch 1 has a gap at its end; later ones are of five samples.
+	ck_assert_uint_eq(record.batches[2].num_skips, 1);
+	const struct pfld_skipped_sample *skipped;
+	ck_assert_uint_eq(pfld_loader_skips(loader, &skipped), 1);
+	ck_assert_int_eq(skipped[0].epoch, 1);
+	pfld_loader_close(&loader);
+	pfld_dataset_close(&dataset);
+}
+END_TEST
+
+// What was told to have failed stays out, even if the file is good by now; and what failed in batches that nobody was
+// handed is tried again after a seek.
+START_TEST(files_that_are_mended)
+{
+	struct pfld_dataset *dataset = open_small_faces(folder, 8, POINTS);
+	struct pfld_loader_options options = usual;
+	options.shuffle = false;
+	struct pfld_error error = {0};
+	struct pfld_loader *loader = open_loader(dataset, 3, 2, 2, &options);
+	ck_assert_int_eq(pfld_loader_skip(loader, 3, 2, "failed in epoch 2", &error), PFLD_OK);
+	struct pfld_batch *batch = NULL;
+	for (int epoch = 1; epoch <= 3; epoch++) {
+		bool found = false;
+		int64_t num_batches = 0;
+		for (; pfld_loader_next(loader, &batch, &error) == PFLD_OK; num_batches++) {
+			found |= batch_has(batch, 3);
+			// In epoch 2 it leaves a gap, from epoch 3 on the others move up.
+			if (epoch == 2) ck_assert_int_eq(batch->num_samples, batch->position == 1 ? 1 : 2);
+			if (epoch == 3) ck_assert_int_eq(batch->num_samples, batch->position == 3 ? 1 : 2);
+			pfld_loader_release(loader, batch);
+		}
+		ck_assert_int_eq(num_batches, 4);
+		ck_assert(found == (epoch == 1));
+	}
+	pfld_loader_close(&loader);
+
+	truncate_file(folder, "imgs/5.png", 500);
+	loader = open_loader(dataset, 4, 2, 2, &options);
+	ck_assert_int_eq(pfld_loader_next(loader, &batch, &error), PFLD_OK);
+	pfld_loader_release(loader, batch);
+	// Let the threads find the bad file; they have four slots.
+	for (int i = 0; i < 20; i++) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	put_noise_picture(folder, "imgs/5.png", 48, 40, 5);
+	ck_assert_uint_eq(pfld_loader_skips(loader, NULL), 0);
+	ck_assert_int_eq(pfld_loader_seek(loader, 1, 2, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_loader_next(loader, &batch, &error), PFLD_OK);
+	ck_assert(batch_has(batch, 5));
+	pfld_loader_close(&loader);
+	pfld_dataset_close(&dataset);
+}
+END_TEST
+
 START_TEST(short_batches)
 {
 	struct pfld_dataset *dataset = open_small_faces(folder, 10, POINTS);
@@ -609,6 +688,8 @@ int main(void)
 	tcase_add_test(plain, threads_and_slots_do_not_matter);
 	tcase_add_test(plain, a_sample_is_that_of_its_index);
 	tcase_add_test(plain, resume_gives_the_same_batches);
+	tcase_add_test(plain, a_slow_failure_counts);
+	tcase_add_test(plain, files_that_are_mended);
 	tcase_add_test(plain, short_batches);
 	tcase_add_test(plain, bad_files_are_told);
 	tcase_add_test(plain, empty_batches);
