@@ -2,6 +2,7 @@
 // Crops, labels and augmentation of one sample (lib/data/crop.c, augment.c, sample.c), against arithmetic of its own.
 #include "base/random.h"
 #include "data/crop.h"
+#include "data/sample.h"
 
 #include <pfld/data.h>
 
@@ -504,6 +505,38 @@ START_TEST(mirror_alone)
 }
 END_TEST
 
+// The mirror image of pixel x is width - 1 - x, of a point 1 - u: a point on a white pixel stays on it, and twice is
+// the same again.
+START_TEST(mirror_is_exact)
+{
+	struct pfld_image image = {0};
+	struct pfld_error error = {0};
+	struct pfld_sample_scratch once = {0}, twice = {0};
+	fill_black(&image, 10, 10);
+	memset(image.pixels + 3 * (5 * 10 + 3), 255, 3);
+	const struct pfld_crop crop = {
+		.way = PFLD_CROP_WHOLE, .to_labels = {1, 0, 0, 0, 1, 0}, .label_side = 1, .mirror = true};
+	ck_assert_int_eq(pfld_sample_picture(&crop, &image, 10, &once, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_sample_picture(&crop, &once.resized, 10, &twice, &error), PFLD_OK);
+	ck_assert_mem_eq(twice.resized.pixels, image.pixels, 300);
+
+	const float points[6] = {3.5f / 10, 5.5f / 10, 0.8125f, 0.25f, 0.1875f, 0.25f};
+	const int32_t map[3] = {0, 2, 1};
+	float labels[6], back[6];
+	const struct pfld_face face = {.points = points, .crop_relative = true}, turned = {.points = labels};
+	pfld_crop_labels(&crop, &face, 3, map, labels, NULL);
+	const int x = (int)floor((double)labels[0] * 10), y = (int)floor((double)labels[1] * 10);
+	ck_assert(x == 6 && y == 5);
+	ck_assert_uint_eq(once.resized.pixels[3 * (y * 10 + x)], 255);
+	ck_assert_mem_eq(labels + 2, points + 2, 4 * sizeof(float)); // a pair that mirrors into each other
+	pfld_crop_labels(&crop, &turned, 3, map, back, NULL);
+	for (int i = 0; i < 6; i++) ck_assert_float_eq_tol(back[i], points[i], 1e-7f);
+	pfld_sample_scratch_finish(&once);
+	pfld_sample_scratch_finish(&twice);
+	pfld_image_finish(&image);
+}
+END_TEST
+
 START_TEST(samples_depend_on_seed_epoch_and_index)
 {
 	struct pfld_image image = {0};
@@ -675,6 +708,7 @@ int main(void)
 	tcase_add_test(plain, original_draws);
 	tcase_add_test(plain, original_pixels);
 	tcase_add_test(plain, mirror_alone);
+	tcase_add_test(plain, mirror_is_exact);
 	tcase_add_test(plain, samples_depend_on_seed_epoch_and_index);
 	tcase_add_test(plain, scalings);
 	tcase_add_test(plain, boxes);

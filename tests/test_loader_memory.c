@@ -83,7 +83,9 @@ static void check_loader(int32_t num_threads, enum pfld_crop_kind crop)
 								  {.capacity = 4, .inputs = inputs[1], .indices = indices[1]}};
 	const struct pfld_loader_options options = {
 		.sample = {.size = SIZE, .crop = crop, .augment = PFLD_AUGMENT_PT, .mirror_map = mirror_map},
-		.num_threads = num_threads, .shuffle = true, .max_bad = 1};
+		.num_threads = num_threads,
+		.shuffle = true,
+		.max_bad = 1};
 	struct pfld_loader *loader = NULL;
 	struct pfld_error error = {0};
 	double whole, sum;

@@ -134,7 +134,7 @@ struct pfld_loader_options {
 	uint64_t seed;       // of permutation and augmentation: a sample depends on (seed, epoch, index) alone
 	int32_t max_batches; // 0: all; else so many batches an epoch
 	double max_bad;      // share of samples that may fail to load before PFLD_ERR_DATA; 0 means 0.1
-	struct pfld_log log;
+	struct pfld_log log; // a warning when augmentation lacks a mirror map; a note for each sample left out
 };
 struct pfld_loader_stats {
 	uint64_t wait_ns;               // the consumer waited in pfld_loader_next()
@@ -203,21 +203,27 @@ PFLD_API_STATUS enum pfld_status pfld_sample_box(const struct pfld_image *image,
 
 // ---- pfld prepare ----
 struct pfld_prepare_options {
-	int32_t size;   // 0 means 112
-	int32_t copies; // 0 means 1: the plain crop; more: that many in all, the others augmented
+	int32_t size;   // of the crops; 0 means 112
+	int32_t copies; // 0 means 1: the plain crop (PFLD_CROP_INTEGER); more: that many in all, the others augmented
 	enum pfld_augment_kind augment; // of the other copies: PFLD_AUGMENT_TF (default) or PFLD_AUGMENT_PT
-	const int32_t *mirror_map;
-	uint64_t seed;
-	int32_t num_threads;
-	double max_bad;
-	struct pfld_log log;
-	void (*progress)(void *context, int64_t done, int64_t total); // may be NULL; false return is not possible
+	const int32_t *mirror_map;      // (P), NULL: no mirroring
+	uint64_t seed;                  // a copy depends on (seed, index of the face, copy) alone
+	int32_t num_threads;            // 0 means the default (CPUs of this process)
+	double max_bad;                 // share of faces that may fail before PFLD_ERR_DATA; 0 means 0.1
+	struct pfld_log log;            // a warning for each face that is left out
+	void (*progress)(void *context, int64_t done, int64_t total); // now and then, in this thread; may be NULL
 	void *progress_context;
 };
 struct pfld_prepare_result {
-	int64_t num_faces, num_crops, num_skipped;
+	int64_t num_faces, num_crops, num_skipped; // faces written, their copies, faces left out
 };
-// Writes folder/list.txt (prepared rows) and folder/imgs/*.png. The same input gives the same names and bytes again.
+// Writes folder/imgs/INDEX_STEM_COPY.png (index of the face in the dataset, base name of its image made harmless) and
+// folder/list.txt: prepared rows in the order of the dataset, with paths from the list's folder, labels as
+// PFLD_CROP_INTEGER has them ("-1 -1" where a point is missing), the face's attributes, and angles from the crop's
+// points (pfld_pose_from_points(); where that gives none, the face's own, turned with it). The same input gives the
+// same names and bytes again, for any number of threads; files of these names are replaced, others left alone, and the
+// list is replaced last: when preparing fails the earlier one stands. A face whose image or points are bad is left out.
+// PFLD_ERR_DATA: more than max_bad were (the first is named), or all; PFLD_ERR_IO; PFLD_ERR_MEMORY; PFLD_ERR_ARGUMENT.
 PFLD_API_STATUS enum pfld_status pfld_prepare(const struct pfld_dataset *dataset, const char *folder,
                                               const struct pfld_prepare_options *options,
                                               struct pfld_prepare_result *result, struct pfld_error *error);
