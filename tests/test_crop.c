@@ -36,6 +36,14 @@ static double pixel(const struct pfld_image *image, int32_t x, int32_t y, int ch
 	return image->pixels[3 * (y * image->width + x) + channel];
 }
 
+// How many of the inputs are not those pixels. (One assertion a pixel takes seconds.)
+static int count_other(const float *values, const struct pfld_image *expected)
+{
+	int num = 0;
+	for (int i = 0; i < 3 * expected->width * expected->height; i++) num += values[i] != (float)expected->pixels[i];
+	return num;
+}
+
 static double bilinear(const struct pfld_image *image, double x, double y, int channel)
 {
 	const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
@@ -93,7 +101,9 @@ START_TEST(plain_crop)
 	const float low[10] = {40.25f, 80.5f, 80.75f, 77.0f, 61.0f, 95.25f, 45.5f, 122.0f, 77.0f, 120.75f};
 	const struct pfld_face partly = {.points = low};
 	make(&image, &partly, 5, &options, 0, inputs, targets, mask);
-	for (int i = 0; i < 3 * SIZE * 10; i++) ck_assert_float_eq(inputs[3 * SIZE * SIZE - 1 - i], 0.0f);
+	double below = 0;
+	for (int i = 0; i < 3 * SIZE * 10; i++) below += (double)inputs[3 * SIZE * SIZE - 1 - i];
+	ck_assert_double_eq(below, 0);
 	pfld_image_finish(&image);
 }
 END_TEST
@@ -118,7 +128,7 @@ START_TEST(crop_on_whole_pixels)
 		for (int x = 0; x < 55; x++)
 			for (int c = 0; c < 3; c++) cut.pixels[3 * (55 * y + x) + c] = (uint8_t)pixel(&image, 33 + x, 43 + y, c);
 	ck_assert_int_eq(pfld_image_resize(&resized, &cut, SIZE, SIZE, &error), PFLD_OK);
-	for (int i = 0; i < 3 * SIZE * SIZE; i++) ck_assert_float_eq(inputs[i], (float)resized.pixels[i]);
+	ck_assert_int_eq(count_other(inputs, &resized), 0);
 
 	// Partly outside to the left and above: floor, not truncation.
 	float shifted[10];
@@ -151,7 +161,7 @@ START_TEST(prepared_crop)
 			make(&image, &face, 3, &options, 0, inputs, targets, NULL);
 			ck_assert_mem_eq(targets, points, sizeof points);
 			ck_assert_int_eq(pfld_image_resize(&resized, &image, SIZE, SIZE, &error), PFLD_OK);
-			for (int i = 0; i < 3 * SIZE * SIZE; i++) ck_assert_float_eq(inputs[i], (float)resized.pixels[i]);
+			ck_assert_int_eq(count_other(inputs, &resized), 0);
 		}
 	}
 	pfld_image_finish(&image);
@@ -400,7 +410,9 @@ START_TEST(original_draws)
 		for (uint32_t index = 0; index < 800; index++) {
 			float targets[10];
 			make(&image, &face, 5, &options, index, inputs, targets, NULL);
-			for (int i = 0; i < 10; i++) ck_assert(targets[i] >= 0 && targets[i] <= 1);
+			bool inside = true;
+			for (int i = 0; i < 10; i++) inside &= targets[i] >= 0 && targets[i] <= 1;
+			ck_assert(inside);
 			const struct drawn drawn = read_draw(targets);
 			const double degrees = round(drawn.degrees), side = round(drawn.scale);
 			ck_assert_double_eq_tol(drawn.degrees, degrees, 1e-3);
@@ -496,9 +508,12 @@ START_TEST(mirror_alone)
 			ck_assert_float_eq_tol(turned[2 * p], 1 - targets[2 * map5[p]], 1e-7f);
 			ck_assert_float_eq(turned[2 * p + 1], targets[2 * map5[p] + 1]);
 		}
+		int other = 0;
 		for (int j = 0; j < SIZE; j++)
 			for (int i = 0; i < SIZE; i++)
-				ck_assert_mem_eq(&inputs[3 * (j * SIZE + i)], &plain[3 * (j * SIZE + SIZE - 1 - i)], 3 * sizeof(float));
+				other +=
+					memcmp(&inputs[3 * (j * SIZE + i)], &plain[3 * (j * SIZE + SIZE - 1 - i)], 3 * sizeof(float)) != 0;
+		ck_assert_int_eq(other, 0);
 	}
 	ck_assert_int_gt(mirrored, 5);
 	pfld_image_finish(&image);

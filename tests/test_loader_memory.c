@@ -39,7 +39,7 @@ void *__wrap_realloc(void *pointer, size_t num_bytes)
 }
 
 #define POINTS 5
-#define FACES 9
+#define FACES 6
 #define SIZE 16
 
 static char folder[32];
