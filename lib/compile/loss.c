@@ -70,14 +70,6 @@ static struct pfld_operand add_target(struct pfld_compiled *compiled, const char
 	return operand;
 }
 
-// An output as one row of numbers.
-static struct pfld_operand as_row(struct pfld_operand operand)
-{
-	operand.c = operand.pixel_stride = operand.h * operand.w * operand.c;
-	operand.h = operand.w = 1;
-	return operand;
-}
-
 static const struct pfld_named_tensor *find(const struct pfld_named_tensor *list, int32_t num, const char *name)
 {
 	for (int32_t i = 0; i < num; i++)
@@ -102,7 +94,7 @@ enum pfld_status pfld_emit_loss(struct pfld_compiled *compiled, const struct pfl
 			return pfld_fail(error, PFLD_ERR_ARGUMENT, "loss %s needs an output named angles with 3 numbers",
 			                 kinds[options->kind].name);
 	}
-	struct pfld_operand prediction = as_row(compiled->outputs[0].operand);
+	struct pfld_operand prediction = pfld_operand_row(compiled->outputs[0].operand);
 	struct pfld_operand targets = add_target(compiled, "targets", prediction.c);
 	struct pfld_operand mask = {.tensor = PFLD_NO_TENSOR}, attributes = mask, truth = mask;
 	if (kinds[options->kind].uses_mask) mask = add_target(compiled, "target_mask", prediction.c);
@@ -120,11 +112,11 @@ enum pfld_status pfld_emit_loss(struct pfld_compiled *compiled, const struct pfl
 	op->src[2] = mask;
 	op->src[3] = weights;
 	op->src[4] = attributes;
-	if (angles) op->src[5] = as_row(angles->operand);
+	if (angles) op->src[5] = pfld_operand_row(angles->operand);
 	op->src[6] = truth;
 	op->dst[0] = loss;
-	op->dst[1] = as_row(compiled->output_gradients[0].operand);
-	if (dangles) op->dst[2] = as_row(dangles->operand);
+	op->dst[1] = pfld_operand_row(compiled->output_gradients[0].operand);
+	if (dangles) op->dst[2] = pfld_operand_row(dangles->operand);
 	op->attr.loss = attr;
 	op = pfld_emit_op(emit, PFLD_OP_LOSS_SUMS, NULL);
 	op->src[0] = loss;

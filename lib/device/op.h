@@ -201,6 +201,15 @@ static inline bool pfld_operand_present(const struct pfld_operand *operand)
 	return operand->tensor != PFLD_NO_TENSOR;
 }
 
+// All numbers of a sample as the channels of one pixel; the operand must be whole (pixel_stride = c).
+static inline struct pfld_operand pfld_operand_row(struct pfld_operand operand)
+{
+	if (!pfld_operand_present(&operand)) return operand;
+	operand.c = operand.pixel_stride = operand.h * operand.w * operand.c;
+	operand.h = operand.w = 1;
+	return operand;
+}
+
 const char *pfld_op_name(enum pfld_op_kind kind); // "conv2d", ...
 const char *pfld_act_name(enum pfld_act act);
 // Shapes, presence and attributes of an op against the table above. PFLD_ERR_SHAPE or PFLD_ERR_ARGUMENT names the operand.

@@ -24,12 +24,7 @@ static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
 		bool accumulate;
 		struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, i, &accumulate);
 		if (!pfld_operand_present(&dx)) continue;
-		struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_ADD, layer);
-		op->src[0] = dy;
-		op->dst[0] = dx;
-		op->accumulate[0] = accumulate;
-		op->attr.add.num_src = 1;
-		op->attr.add.scale[0] = scale;
+		pfld_emit_copy(emit, layer, &dx, &dy, scale, accumulate);
 	}
 }
 

@@ -11,23 +11,12 @@ static struct pfld_operand part(const struct pfld_emit *emit, const struct pfld_
 	return whole;
 }
 
-static void emit_copy(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dst,
-                      const struct pfld_operand *src, bool accumulate)
-{
-	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_ADD, layer);
-	op->src[0] = *src;
-	op->dst[0] = *dst;
-	op->accumulate[0] = accumulate;
-	op->attr.add.num_src = 1;
-	op->attr.add.scale[0] = 1;
-}
-
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
 	struct pfld_operand y = pfld_emit_output(emit, layer);
 	for (int32_t i = 0; i < layer->num_inputs; i++) {
 		struct pfld_operand dst = part(emit, layer, i, y), src = pfld_emit_input(emit, layer, i);
-		emit_copy(emit, layer, &dst, &src, false);
+		pfld_emit_copy(emit, layer, &dst, &src, 1, false);
 	}
 }
 
@@ -38,7 +27,7 @@ static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
 		struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, i, &accumulate);
 		if (!pfld_operand_present(&dx)) continue;
 		struct pfld_operand dy = part(emit, layer, i, pfld_emit_output_gradient(emit, layer));
-		emit_copy(emit, layer, &dx, &dy, accumulate);
+		pfld_emit_copy(emit, layer, &dx, &dy, 1, accumulate);
 	}
 }
 

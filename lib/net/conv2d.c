@@ -5,34 +5,45 @@
 
 enum { KERNEL, BIAS };
 
-static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
+void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
 {
-	struct pfld_operand output = pfld_emit_output(emit, layer);
+	struct pfld_operand x = pfld_emit_input(emit, layer, 0), output = pfld_emit_output(emit, layer);
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D, layer);
-	op->src[0] = pfld_emit_input(emit, layer, 0);
+	op->src[0] = as_row ? pfld_operand_row(x) : x;
 	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
 	op->src[2] = pfld_emit_param(emit, layer, BIAS);
 	op->dst[0] = output;
 	op->attr.conv = layer->attr.conv;
 }
 
-static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
+void pfld_emit_conv2d_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
 {
 	bool accumulate;
+	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
 	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
 	struct pfld_operand dkernel = pfld_emit_param_gradient(emit, layer, KERNEL);
 	struct pfld_operand dbias = pfld_emit_param_gradient(emit, layer, BIAS);
 	if (!pfld_operand_present(&dx) && !pfld_operand_present(&dkernel) && !pfld_operand_present(&dbias)) return;
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D_GRADIENT, layer);
-	if (pfld_operand_present(&dkernel)) op->src[0] = pfld_emit_input(emit, layer, 0);
+	if (pfld_operand_present(&dkernel)) op->src[0] = as_row ? pfld_operand_row(x) : x;
 	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
 	op->src[2] = pfld_emit_output_gradient(emit, layer);
-	op->dst[0] = dx;
+	op->dst[0] = as_row ? pfld_operand_row(dx) : dx;
 	op->dst[1] = dkernel;
 	op->dst[2] = dbias;
 	op->accumulate[0] = accumulate;
 	op->gradient[1] = op->gradient[2] = true;
 	op->attr.conv = layer->attr.conv;
+}
+
+static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	pfld_emit_conv2d(emit, layer, false);
+}
+
+static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	pfld_emit_conv2d_gradient(emit, layer, false);
 }
 
 const struct pfld_layer_kind pfld_layer_conv2d = {.name = "conv2d", .forward = forward, .backward = backward};

@@ -163,15 +163,15 @@ static struct pfld_operand new_gradient(struct pfld_emit *emit, int32_t value)
 	return pfld_emit_tensor(emit, info->layer, "gradient", PFLD_MEMORY_ACTIVATIONS, true, info->h, info->w, info->c);
 }
 
-static void emit_add(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dst,
-                     const struct pfld_operand *src, bool accumulate)
+void pfld_emit_copy(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dst,
+                    const struct pfld_operand *src, double scale, bool accumulate)
 {
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_ADD, layer);
 	op->src[0] = *src;
 	op->dst[0] = *dst;
 	op->accumulate[0] = accumulate;
 	op->attr.add.num_src = 1;
-	op->attr.add.scale[0] = 1;
+	op->attr.add.scale[0] = scale;
 }
 
 struct pfld_operand pfld_emit_input_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input,
@@ -188,7 +188,7 @@ struct pfld_operand pfld_emit_input_gradient(struct pfld_emit *emit, const struc
 	*accumulate = true;
 	if (is_shared(emit, value)) {
 		struct pfld_operand own = new_gradient(emit, value);
-		emit_add(emit, layer, &own, gradient, false);
+		pfld_emit_copy(emit, layer, &own, gradient, 1, false);
 		emit->gradients[value] = own;
 	}
 	return emit->gradients[value];
@@ -206,7 +206,7 @@ void pfld_emit_share_gradient(struct pfld_emit *emit, const struct pfld_layer *l
 	}
 	bool accumulate;
 	struct pfld_operand target = pfld_emit_input_gradient(emit, layer, input, &accumulate);
-	emit_add(emit, layer, &target, &contribution, accumulate);
+	pfld_emit_copy(emit, layer, &target, &contribution, 1, accumulate);
 }
 
 struct pfld_act_attr pfld_emit_fused_act(const struct pfld_emit *emit, const struct pfld_layer *layer)

@@ -72,6 +72,13 @@ struct pfld_operand pfld_emit_input_gradient(struct pfld_emit *emit, const struc
 // The contribution is `gradient` itself (in the input's shape): shared when it is the first one, else added.
 void pfld_emit_share_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input,
                               const struct pfld_operand *gradient);
+// dst = or += scale src, both of one shape; channels may lie apart.
+void pfld_emit_copy(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dst,
+                    const struct pfld_operand *src, double scale, bool accumulate);
+// The ops of a convolution with parameters kernel (role 0) and bias (1), by attr.conv; as_row: of all numbers of a sample as
+// one pixel. conv2d.c.
+void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row);
+void pfld_emit_conv2d_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row);
 // The activation that this layer applies at its end: that of the layer which has melted into it, or none.
 struct pfld_act_attr pfld_emit_fused_act(const struct pfld_emit *emit, const struct pfld_layer *layer);
 

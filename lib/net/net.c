@@ -255,36 +255,40 @@ bool pfld_pattern_matches(const char *patterns, const char *name)
 	return false;
 }
 
+// The next parameter from *index on whose name matches; NULL behind the last.
+static struct pfld_parameter_info *next_match(struct pfld_net *net, const char *pattern, size_t *index)
+{
+	while (net && pattern && *index < net->num_params) {
+		struct pfld_parameter_info *info = &net->params[(*index)++].info;
+		if (pfld_pattern_matches(pattern, info->name)) return info;
+	}
+	return NULL;
+}
+
 int32_t pfld_net_set_trainable(struct pfld_net *net, const char *pattern, bool trainable)
 {
 	int32_t matched = 0;
-	for (size_t i = 0; net && pattern && i < net->num_params; i++)
-		if (pfld_pattern_matches(pattern, net->params[i].info.name)) {
-			net->params[i].info.trainable = trainable;
-			matched++;
-		}
+	size_t index = 0;
+	for (struct pfld_parameter_info *info; (info = next_match(net, pattern, &index)); matched++)
+		info->trainable = trainable;
 	return matched;
 }
 
 int32_t pfld_net_set_learning_rate(struct pfld_net *net, const char *pattern, double factor)
 {
 	int32_t matched = 0;
-	for (size_t i = 0; net && pattern && i < net->num_params; i++)
-		if (pfld_pattern_matches(pattern, net->params[i].info.name)) {
-			net->params[i].info.learning_rate = factor;
-			matched++;
-		}
+	size_t index = 0;
+	for (struct pfld_parameter_info *info; (info = next_match(net, pattern, &index)); matched++)
+		info->learning_rate = factor;
 	return matched;
 }
 
 int32_t pfld_net_set_weight_decay(struct pfld_net *net, const char *pattern, double weight_decay)
 {
 	int32_t matched = 0;
-	for (size_t i = 0; net && pattern && i < net->num_params; i++)
-		if (pfld_pattern_matches(pattern, net->params[i].info.name)) {
-			net->params[i].info.weight_decay = weight_decay;
-			matched++;
-		}
+	size_t index = 0;
+	for (struct pfld_parameter_info *info; (info = next_match(net, pattern, &index)); matched++)
+		info->weight_decay = weight_decay;
 	return matched;
 }
 
