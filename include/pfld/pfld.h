@@ -6,6 +6,8 @@
 #include <pfld/batch.h>
 #include <pfld/data.h>
 #include <pfld/device.h>
+#include <pfld/digest.h>
+#include <pfld/file.h>
 #include <pfld/image.h>
 #include <pfld/layers.h>
 #include <pfld/loss.h>

@@ -38,6 +38,11 @@ struct pfld_program;
 // PFLD_ERR_MEMORY (with what is needed and what there is).
 PFLD_API_STATUS enum pfld_status pfld_program_create(struct pfld_program **program, struct pfld_weights *weights,
                                                      const struct pfld_program_options *options, struct pfld_error *error);
+// The plan of a program that is not made: no device memory is taken. pfld_plan_destroy() it.
+PFLD_API_STATUS enum pfld_status pfld_program_plan_create(struct pfld_plan **plan, struct pfld_device *device,
+                                                          const struct pfld_net *net,
+                                                          const struct pfld_program_options *options,
+                                                          struct pfld_error *error);
 PFLD_API void pfld_program_destroy(struct pfld_program **program);
 // Belongs to the program.
 PFLD_API const struct pfld_plan *pfld_program_plan(const struct pfld_program *program);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SHA-256 as FIPS 180-4 writes it (section 6.2). A digest of content, not a defence: nothing here is constant-time.
 #include "sha256.h"
+#include <pfld/digest.h>
 
 #include <string.h>
 
@@ -81,4 +82,12 @@ void pfld_sha256_finish(struct pfld_sha256 *sha, char hex[65])
 	pfld_sha256_update(sha, length, sizeof length);
 	for (int i = 0; i < 64; i++) hex[i] = digits[sha->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
 	hex[64] = '\0';
+}
+
+void pfld_sha256_hex(const void *bytes, size_t num_bytes, char hex[65])
+{
+	struct pfld_sha256 sha;
+	pfld_sha256_init(&sha);
+	pfld_sha256_update(&sha, bytes, num_bytes);
+	pfld_sha256_finish(&sha, hex);
 }

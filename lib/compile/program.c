@@ -152,6 +152,25 @@ enum pfld_status pfld_program_create(struct pfld_program **program, struct pfld_
 	return PFLD_OK;
 }
 
+enum pfld_status pfld_program_plan_create(struct pfld_plan **plan, struct pfld_device *device, const struct pfld_net *net,
+                                          const struct pfld_program_options *options, struct pfld_error *error)
+{
+	if (!plan || !device || !net || !options)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_program_plan_create() needs a device, a net and options");
+	struct pfld_compiled compiled;
+	enum pfld_status status = pfld_compile(&compiled, device, net, options, error);
+	if (status != PFLD_OK) return status;
+	struct pfld_plan *fresh = pfld_plan_create_empty();
+	if (!fresh) status = pfld_fail_memory(error, 1, "the plan");
+	const char *name = options->name ? options->name : options->mode == PFLD_TRAIN ? "train" : "infer";
+	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, &compiled, name, error);
+	if (status == PFLD_OK) status = pfld_plan_close(fresh, error);
+	if (status == PFLD_OK) *plan = fresh;
+	else pfld_plan_destroy(&fresh);
+	pfld_compiled_finish(&compiled);
+	return status;
+}
+
 void pfld_program_destroy(struct pfld_program **program)
 {
 	if (!program || !*program) return;

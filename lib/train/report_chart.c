@@ -78,7 +78,7 @@ static void append_tick(struct pfld_text *text, const struct axis *axis, double 
 	pfld_text_printf(text, "H%d\"/><text x=\"%d\" y=\"", WIDTH - RIGHT, LEFT - 8);
 	pfld_text_number(text, y + 3.5, 5);
 	pfld_text_append(text, "\" text-anchor=\"end\">");
-	pfld_text_number(text, value, 3);
+	pfld_text_number(text, value, 6);
 	pfld_text_append(text, "</text>");
 }
 
