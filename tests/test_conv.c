@@ -187,7 +187,7 @@ static void run_op(const struct pfld_cpu_op *entry, struct pfld_op *op, const st
 	op->workspace = (struct pfld_operand){.tensor = 99, .region = &region};
 	const char *reason = NULL;
 	ck_assert(entry->supports(op, &reason));
-	entry->enqueue(&device, op, NULL, run);
+	entry->enqueue(&device, op, run);
 	buffer_destroy(&workspace);
 }
 

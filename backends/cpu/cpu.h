@@ -68,8 +68,7 @@ struct pfld_cpu_op {
 	bool (*supports)(const struct pfld_op *op, const char **reason);
 	// NULL: 0. Per-thread scratch is num_threads times what one needs.
 	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
-	void (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-	                const struct pfld_run *run);
+	void (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run);
 };
 extern const struct pfld_cpu_op *const pfld_cpu_ops[PFLD_OP_NUM_KINDS];
 

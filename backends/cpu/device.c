@@ -222,7 +222,7 @@ static void release(struct pfld_backend_device *device, struct pfld_op_state **s
 static enum pfld_status enqueue(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
                                 const struct pfld_run *run, struct pfld_error *error)
 {
-	pfld_cpu_ops[op->kind]->enqueue(device, op, state, run);
+	pfld_cpu_ops[op->kind]->enqueue(device, op, run);
 	return PFLD_OK;
 }
 

@@ -128,6 +128,7 @@ void pfld_cpu_optimizer_step_c(const struct pfld_cpu_step *step);
 // ---- AVX2 and FMA ----
 void pfld_cpu_apply_avx2(const struct pfld_cpu_apply *apply);
 void pfld_cpu_apply_gradient_avx2(const struct pfld_cpu_gradient *gradient);
+void pfld_cpu_slopes_gradient_avx2(const struct pfld_cpu_gradient *gradient, float *sums, ptrdiff_t sums_stride);
 void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, float *mean,
                                  float *m2, float *pivot);
 void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x,

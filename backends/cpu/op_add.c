@@ -24,8 +24,7 @@ static void add_item(void *arg, int32_t item, int32_t worker)
 	job->device->kernels->rows->add(&add);
 }
 
-static void add(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                const struct pfld_run *run)
+static void add(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *y = &op->dst[0];
 	struct job job = {

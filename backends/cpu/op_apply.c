@@ -43,8 +43,7 @@ static void apply_item(void *arg, int32_t item, int32_t worker)
 	job->device->kernels->rows->apply(&apply);
 }
 
-static void apply(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                  const struct pfld_run *run)
+static void apply(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *x = &op->src[0], *y = &op->dst[0], *slopes = &op->src[3];
 	bool prelu = op->attr.act.act == PFLD_ACT_PRELU;
@@ -155,8 +154,7 @@ static size_t gradient_workspace_bytes(const struct pfld_backend_device *device,
 	return (size_t)cut(&op->src[4], dy, batch).num_slabs * (size_t)dy->c * sizeof(pfld_real);
 }
 
-static void apply_gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                           const struct pfld_run *run)
+static void apply_gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *dy = &op->src[0], *x = &op->src[1], *slopes = &op->src[4], *dx = &op->dst[0];
 	bool prelu = op->attr.act.act == PFLD_ACT_PRELU, none = op->attr.act.act == PFLD_ACT_NONE;

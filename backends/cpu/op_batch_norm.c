@@ -71,8 +71,7 @@ static void merge_statistics_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void statistics(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                       const struct pfld_run *run)
+static void statistics(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct job job = {
 		.device = device,
@@ -101,8 +100,7 @@ static void normalise(const struct pfld_op *op, int32_t j, double mean, double v
 	if (inv_std) inv_std[j] = (pfld_real)inverse;
 }
 
-static void train(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                  const struct pfld_run *run)
+static void train(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_bn_attr *bn = &op->attr.bn;
 	const pfld_real *mean = pfld_cpu_at(&op->src[0]), *m2 = pfld_cpu_at(&op->src[1]);
@@ -119,8 +117,7 @@ static void train(struct pfld_backend_device *device, const struct pfld_op *op, 
 
 const struct pfld_cpu_op pfld_cpu_bn_train = {.enqueue = train};
 
-static void infer(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                  const struct pfld_run *run)
+static void infer(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const pfld_real *moving_mean = pfld_cpu_at(&op->src[0]), *moving_variance = pfld_cpu_at(&op->src[1]);
 	for (int32_t j = 0; j < op->src[0].c; j++) normalise(op, j, moving_mean[j], moving_variance[j]);
@@ -182,8 +179,7 @@ static void merge_sums(struct pfld_backend_device *device, const struct pfld_op 
 	});
 }
 
-static void gradient_sums(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                          const struct pfld_run *run)
+static void gradient_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct job job = {.device = device, .gradient = sources(op)};
 	lay_out(&job, op, run);
@@ -206,8 +202,7 @@ static size_t gradient_bytes(const struct pfld_backend_device *device, const str
 	return 2 * (size_t)op->src[0].c * sizeof(pfld_real);
 }
 
-static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                     const struct pfld_run *run)
+static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *dy = &op->src[0], *dx = &op->dst[0];
 	const pfld_real *inv_std = pfld_cpu_at(&op->src[5]), *sum_dz = pfld_cpu_at(&op->src[6]);

@@ -112,8 +112,7 @@ static size_t forward_bytes(const struct pfld_backend_device *device, const stru
 	return pick_way(&conv)->bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
 }
 
-static void forward(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                    const struct pfld_run *run)
+static void forward(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct pfld_cpu_conv conv = read_forward(op, run->n);
 	conv.x = pfld_cpu_at(&op->src[0]);
@@ -136,8 +135,7 @@ static bool adds(const struct pfld_op *op, const struct pfld_run *run, int dst)
 	return op->accumulate[dst] || (op->gradient[dst] && run->accumulate_gradients);
 }
 
-static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                     const struct pfld_run *run)
+static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct pfld_cpu_conv conv = read_gradient(op, run->n);
 	conv.x = pfld_cpu_at(&op->src[0]);

@@ -44,8 +44,7 @@ static void dropout_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void dropout(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                    const struct pfld_run *run)
+static void dropout(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *x = &op->src[0];
 	double rate = op->attr.dropout.rate;

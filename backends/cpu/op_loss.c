@@ -205,8 +205,7 @@ static void loss_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void loss(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                 const struct pfld_run *run)
+static void loss(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct job job = {.op = op, .run = run};
 	find_attribute_factors(&job);
@@ -226,8 +225,7 @@ static void add_compensated(pfld_real *sum, pfld_real *low, pfld_real value)
 }
 
 // A batch whose loss is not finite leaves the sums alone: they stay those of the good batches.
-static void loss_sums(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                      const struct pfld_run *run)
+static void loss_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const pfld_real *losses = pfld_cpu_at(&op->src[0]);
 	pfld_real *sums = pfld_cpu_at(&op->dst[0]);

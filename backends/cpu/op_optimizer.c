@@ -35,8 +35,7 @@ static size_t norm_bytes(const struct pfld_backend_device *device, const struct 
 	return (size_t)num_chunks(&op->src[0]) * sizeof(double);
 }
 
-static void gradient_norm(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                          const struct pfld_run *run)
+static void gradient_norm(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct norm_job job = {
 		.device = device,
@@ -120,8 +119,7 @@ static double gradient_factor(const struct pfld_optimizer_attr *attr, double nor
 	return clip < 1 ? run->gradient_scale * clip : run->gradient_scale;
 }
 
-static void optimizer(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                      const struct pfld_run *run)
+static void optimizer(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_optimizer_attr *attr = &op->attr.optimizer;
 	const pfld_real *norm2 = pfld_cpu_at(&op->src[1]), *sums = pfld_cpu_at(&op->src[2]);

@@ -55,8 +55,7 @@ static void pool_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void pool(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                 const struct pfld_run *run)
+static void pool(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct job job = {.device = device, .op = op, .x = &op->src[0], .y = &op->dst[0]};
 	pfld_cpu_parallel(device, run->n * job.y->h, pool_item, &job);
@@ -107,8 +106,7 @@ static void gradient_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void pool_gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                          const struct pfld_run *run)
+static void pool_gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	struct job job = {.device = device, .op = op, .x = &op->dst[0], .y = &op->src[0], .add = pfld_cpu_adds(op, 0, run)};
 	pfld_cpu_parallel(device, run->n * num_blocks(job.x), gradient_item, &job);

@@ -39,8 +39,7 @@ static void run_slabs(struct pfld_backend_device *device, const struct pfld_op *
 	pfld_cpu_parallel(device, job.slabs.num_slabs, item, &job);
 }
 
-static void softmax(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                    const struct pfld_run *run)
+static void softmax(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	run_slabs(device, op, run, softmax_item);
 }
@@ -65,8 +64,7 @@ static void gradient_item(void *arg, int32_t item, int32_t worker)
 	}
 }
 
-static void softmax_gradient(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                             const struct pfld_run *run)
+static void softmax_gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	run_slabs(device, op, run, gradient_item);
 }

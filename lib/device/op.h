@@ -58,9 +58,10 @@ enum pfld_op_kind {
 	PFLD_OP_DROPOUT,
 	// src: 0 prediction (t), 1 target (t), 2 mask (t), 3 sample_weights (1), 4 attributes (6), 5 predicted angles (3), 6 angles (3)
 	// in degrees; 2 to 6 may be absent. dst: 0 loss per sample (1), 1 dprediction (t), 2 dangles (3) or absent. Gradients are of the
-	// mean over the n samples times run.loss_scale. attr.loss
+	// mean over the n samples times run.loss_scale. Softmax cross-entropy is over the channels of each pixel. attr.loss
 	PFLD_OP_LOSS,
-	// Adds the batch to running sums, in sample order, compensated. src: 0 loss per sample. dst: 0 sums (PFLD_SUMS_COUNT
+	// Adds the batch to running sums, in sample order, compensated; a batch whose mean is not finite leaves loss and samples
+	// as they are and is marked bad. src: 0 loss per sample. dst: 0 sums (PFLD_SUMS_COUNT
 	// elements, read and written).
 	PFLD_OP_LOSS_SUMS,
 	// Sum of squares of a block of gradients. src: 0 gradients (count). dst: 0 norm2 (1)
@@ -76,7 +77,7 @@ enum pfld_op_kind {
 enum {
 	PFLD_SUMS_LOSS,       // sum of the losses of all samples, and
 	PFLD_SUMS_LOSS_LOW,   // what its rounding left over (add both)
-	PFLD_SUMS_SAMPLES,    // samples added, modulo nothing: exact up to 2^24 in float, with
+	PFLD_SUMS_SAMPLES,    // samples added; exact up to 2^24 in float
 	PFLD_SUMS_BATCH_LOSS, // mean loss of the last batch
 	PFLD_SUMS_BAD,        // 1 when the last batch's loss was not finite, else 0
 	PFLD_SUMS_COUNT,

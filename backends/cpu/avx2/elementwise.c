@@ -86,6 +86,29 @@ void pfld_cpu_apply_gradient_avx2(const struct pfld_cpu_gradient *gradient)
 	}
 }
 
+void pfld_cpu_slopes_gradient_avx2(const struct pfld_cpu_gradient *gradient, float *sums, ptrdiff_t sums_stride)
+{
+	const float *dy = gradient->dy, *x = gradient->x;
+	__m256 zero = _mm256_setzero_ps();
+	for (int64_t p = 0; p < gradient->num_pixels; p++) {
+		for (int32_t j = 0; j < gradient->num_channels; j += PFLD_LANES) {
+			bool is_whole = j + PFLD_LANES <= gradient->num_channels;
+			__m256i lanes = is_whole ? _mm256_setzero_si256() : pfld_first_lanes(gradient->num_channels - j);
+			__m256 z = pfld_load(x + j, is_whole, lanes);
+			if (gradient->shift) {
+				z = _mm256_fmadd_ps(pfld_load(gradient->scale + j, is_whole, lanes), z,
+				                    pfld_load(gradient->shift + j, is_whole, lanes));
+			}
+			__m256 product = _mm256_mul_ps(pfld_load(dy + j, is_whole, lanes), z);
+			product = _mm256_andnot_ps(_mm256_cmp_ps(z, zero, _CMP_GT_OQ), product);
+			pfld_store(sums + j, _mm256_add_ps(pfld_load(sums + j, is_whole, lanes), product), is_whole, lanes);
+		}
+		dy += gradient->dy_stride;
+		x += gradient->x_stride;
+		sums += sums_stride;
+	}
+}
+
 // Called with literal num_src where it is small.
 PFLD_SPECIALISED void add_rows(const struct pfld_cpu_add *add, const int32_t num_src)
 {

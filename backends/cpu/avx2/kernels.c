@@ -5,7 +5,7 @@
 const struct pfld_cpu_row_kernels pfld_cpu_rows_avx2 = {
 	.apply = pfld_cpu_apply_avx2,
 	.apply_gradient = pfld_cpu_apply_gradient_avx2,
-	.slopes_gradient = pfld_cpu_slopes_gradient_c,
+	.slopes_gradient = pfld_cpu_slopes_gradient_avx2,
 	.bn_statistics = pfld_cpu_bn_statistics_avx2,
 	.bn_gradient_sums = pfld_cpu_bn_gradient_sums_avx2,
 	.bn_gradient = pfld_cpu_bn_gradient_avx2,
