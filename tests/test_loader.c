@@ -84,7 +84,8 @@ START_TEST(a_sample_is_that_of_its_index)
 	slots[0].targets = slots[0].target_mask = slots[0].attributes = slots[0].angles = slots[0].sample_weights = NULL;
 	struct pfld_batch *batch = NULL;
 	ck_assert_int_eq(pfld_loader_next(loader, &batch, &error), PFLD_OK);
-	for (uint32_t i = 0; i < 8; i++) ck_assert_uint_eq(batch->indices[i], i);
+	ck_assert_int_eq(batch->num_samples, 4); // of nine: four and five
+	for (uint32_t i = 0; i < 4; i++) ck_assert_uint_eq(batch->indices[i], i);
 	pfld_loader_close(&loader);
 	pfld_dataset_close(&dataset);
 }
@@ -134,7 +135,8 @@ START_TEST(resume_gives_the_same_batches)
 }
 END_TEST
 
-START_TEST(short_batches)
+// Batches of an epoch differ by one sample at most.
+START_TEST(even_batches)
 {
 	struct pfld_dataset *dataset = open_small_faces(folder, 10, POINTS);
 	static struct record record;
@@ -151,7 +153,7 @@ START_TEST(short_batches)
 	loader = open_loader(dataset, 2, 4, 2, &options);
 	record_batches(loader, 1, &record);
 	ck_assert_int_eq(record.num, 3);
-	ck_assert_int_eq(record.batches[2].num_samples, 2);
+	for (int i = 0; i < 3; i++) ck_assert_int_eq(record.batches[i].num_samples, i == 2 ? 4 : 3);
 	pfld_loader_close(&loader);
 
 	options.max_batches = 2;
@@ -258,7 +260,7 @@ int main(void)
 	tcase_add_test(plain, threads_and_slots_do_not_matter);
 	tcase_add_test(plain, a_sample_is_that_of_its_index);
 	tcase_add_test(plain, resume_gives_the_same_batches);
-	tcase_add_test(plain, short_batches);
+	tcase_add_test(plain, even_batches);
 	tcase_add_test(plain, wrong_calls);
 	tcase_add_test(plain, closing_is_prompt);
 	suite_add_tcase(suite, plain);

@@ -47,7 +47,7 @@ const struct option TRAIN_OPTIONS[] = {
 	{"recipe", OPTION_CHOICE, AT(recipe), .choices = "tf|pt", .help = "set everything as the TensorFlow or the PyTorch trainer; options given win", .shapes_result = true},
 	{"batch_size", OPTION_INT, AT(batch_size), "N", .low = 1, .high = 65536, .help = "faces in a batch", .shapes_result = true},
 	{"accumulate", OPTION_INT, AT(accumulate), "N", .low = 1, .high = 65536, .help = "batches to an optimizer step", .shapes_result = true},
-	{"drop_last", OPTION_FLAG, AT(drop_last), .help = "leave out the last, short batch of an epoch", .shapes_result = true},
+	{"drop_last", OPTION_FLAG, AT(drop_last), .help = "whole batches only; else batches of an epoch differ by one face at most", .shapes_result = true},
 	{"image_size", OPTION_INT, AT(image_size), "N", .low = 32, .high = 4096, .help = "side of the square input, a multiple of 16", .shapes_result = true},
 	{"max_epoch", OPTION_INT, AT(max_epoch), "N", .low = 1, .high = 1000000, .help = "epochs in all", .shapes_result = true},
 	{"stop_epoch", OPTION_INT, AT(stop_epoch), "N", .low = 0, .high = 1000000, .help = "save and stop after this epoch, to go on with --resume (0: off)"},

@@ -130,7 +130,7 @@ struct pfld_loader_options {
 	struct pfld_sample_options sample;
 	int32_t num_threads; // decoding threads; 0 means the default (CPUs of this process)
 	bool shuffle;        // a new permutation each epoch from (seed, epoch)
-	bool drop_last;      // leave out the last, short batch of an epoch
+	bool drop_last;      // whole batches only; else an epoch is cut into batches that differ by one sample at most
 	uint64_t seed;       // of permutation and augmentation: a sample depends on (seed, epoch, index) alone
 	int32_t max_batches; // 0: all; else so many batches an epoch
 	double max_bad;      // share of samples that may fail to load before PFLD_ERR_DATA; 0 means 0.1

@@ -6,12 +6,26 @@
 
 #include <string.h>
 
-int64_t pfld_loader_count_batches(const struct pfld_loader *loader, int64_t num_samples)
+// Batches of a whole epoch, whatever max_batches says.
+static int64_t epoch_batches(const struct pfld_loader *loader, int64_t num_samples)
 {
 	const int64_t whole = num_samples / loader->capacity;
 	const bool rest = num_samples % loader->capacity && !loader->options.drop_last;
-	const int64_t limit = loader->options.max_batches;
-	return limit ? PFLD_MIN(whole + rest, limit) : whole + rest;
+	return whole + rest;
+}
+
+int64_t pfld_loader_count_batches(const struct pfld_loader *loader, int64_t num_samples)
+{
+	const int64_t batches = epoch_batches(loader, num_samples), limit = loader->options.max_batches;
+	return limit ? PFLD_MIN(batches, limit) : batches;
+}
+
+// Where batch `position` begins in the epoch's order. Batches of an epoch differ by one sample at most: a last batch of
+// five where the others hold 32 would move a batch norm's statistics as much as they do.
+static int64_t batch_start(const struct pfld_loader *loader, int64_t position)
+{
+	if (loader->options.drop_last) return position * loader->capacity;
+	return position * loader->num_ordered / epoch_batches(loader, loader->num_ordered);
 }
 
 void pfld_loader_begin(struct pfld_loader *loader, int32_t epoch, int64_t position)
@@ -65,11 +79,12 @@ static struct pfld_slot *queue_batch(struct pfld_loader *loader)
 	if (free_slot == loader->num_slots || loader->num_batches == 0) return NULL;
 
 	struct pfld_slot *slot = &loader->slots[free_slot];
-	const int64_t first = loader->issue_position * loader->capacity;
+	const int64_t first = batch_start(loader, loader->issue_position);
+	const int64_t end = batch_start(loader, loader->issue_position + 1);
 	slot->state = PFLD_SLOT_QUEUED;
 	slot->epoch = loader->issue_epoch;
 	slot->position = loader->issue_position++;
-	slot->num_places = (int32_t)PFLD_MIN(loader->num_ordered - first, loader->capacity);
+	slot->num_places = (int32_t)(end - first);
 	slot->num_issued = slot->num_done = 0;
 	slot->stop_place = -1;
 	for (int32_t i = 0; i < slot->num_places; i++)
