@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct info_values {
 	bool json;
@@ -180,7 +181,9 @@ static int info_model(const struct command *command, const char *path, bool json
 static bool looks_like_model(const char *path)
 {
 	unsigned char head[9] = {0};
-	FILE *file = fopen(path, "rb");
+	struct stat info;
+	// A pipe would be waited for.
+	FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
 	size_t num = file ? fread(head, 1, sizeof head, file) : 0;
 	if (file) fclose(file);
 	const char *dot = strrchr(path, '.');

@@ -102,9 +102,10 @@ static bool print_result(const struct command *command, const struct prepare_val
 						  json_pack("{s:I, s:I, s:I, s:I, s:o}", "faces", (json_int_t)result->num_faces, "crops",
 									(json_int_t)result->num_crops, "skipped", (json_int_t)result->num_skipped,
 									"bad_rows", (json_int_t)num_rows, "out", json_utf8(values->out)));
-	for (size_t i = 0; i < num_rows; i++) say_warning(command->name, "skipped: %s", skips[i].reason);
+	for (size_t i = 0; i < num_rows; i++)
+		say_warning(command->name, "left out: line %lld: %s", (long long)skips[i].line, skips[i].reason);
 	if (!values->quiet)
-		printf("%lld faces, %lld crops, %lld skipped: %s/list.txt\n", (long long)result->num_faces,
+		printf("faces: %lld, crops: %lld, left out: %lld; %s/list.txt\n", (long long)result->num_faces,
 			   (long long)result->num_crops, (long long)result->num_skipped + (long long)num_rows, values->out);
 	return true;
 }

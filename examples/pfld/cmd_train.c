@@ -134,16 +134,6 @@ static enum pfld_status open_lists(struct training *training, struct pfld_error 
 	return PFLD_OK;
 }
 
-static void say_skips(const struct training *training, const struct pfld_dataset *dataset, const char *list)
-{
-	const struct pfld_skip *skips;
-	size_t num = dataset ? pfld_dataset_skips(dataset, &skips) : 0;
-	if (num == 0) return;
-	char shown[SHOWN_BYTES];
-	say_warning(training->command->name, "%zu of the rows of %s are left out; the first: %s", num, show(shown, list),
-				skips[0].reason);
-}
-
 static enum pfld_status choose_corners(struct training *training, struct pfld_error *error)
 {
 	struct model *model = &training->config.model;
@@ -414,7 +404,7 @@ static void say_start(struct training *training)
 	if (pfld_net_count(training->network.net, "points", &parameters, &statistics, &macs, &error)) return;
 	progress_note(&training->progress, "pfld %s on %s (%s, %d threads)", pfld_version(), device->name,
 				  device->description, (int)num_threads(training));
-	progress_note(&training->progress, "%lld faces to train on, %lld to test, %d points",
+	progress_note(&training->progress, "training faces: %lld, test faces: %lld, points: %d",
 				  (long long)training->state.num_faces,
 				  training->test ? (long long)pfld_dataset_size(training->test) : 0LL, (int)model->net.num_points);
 	progress_note(&training->progress, "preset %s, width %s: %lld parameters, %.1f million multiply-adds a face",
@@ -433,8 +423,6 @@ static enum pfld_status set_up(struct training *training, struct pfld_error *err
 	const int32_t *mirror_map = NULL;
 	enum pfld_status status = open_lists(training, error);
 	if (status) return status;
-	say_skips(training, training->train, training->values.file_list);
-	say_skips(training, training->test, training->values.test_list);
 	status = choose_corners(training, error);
 	if (!status) status = choose_mirror_map(training, &mirror_map, error);
 	if (!status) status = make_net(training, error);

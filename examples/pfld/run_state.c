@@ -40,11 +40,12 @@ char *run_state_text(const struct run_state *state, const struct train_values *v
 {
 	const struct pfld_schedule *schedule = &state->schedule;
 	json_t *root = json_pack(
-		"{s:i, s:I, s:i, s:o, s:I, s:s, s:{s:b, s:o, s:o, s:i}, s:o, s:o}", "epoch", (int)state->epoch, "position",
-		(json_int_t)state->position, "best_epoch", (int)state->best_epoch, "best", json_finite(state->best),
-		"num_faces", (json_int_t)state->num_faces, "device", state->device, "schedule", "has_best",
-		(int)schedule->has_best, "best", json_finite(schedule->best), "rate", json_finite(schedule->plateau_rate),
-		"bad_epochs", (int)schedule->num_bad_epochs, "options", options_json(values), "skipped", skips_json(loader));
+		"{s:i, s:I, s:o, s:i, s:o, s:I, s:s, s:{s:b, s:o, s:o, s:i}, s:o, s:o}", "epoch", (int)state->epoch, "position",
+		(json_int_t)state->position, "learning_rate", json_finite(state->learning_rate), "best_epoch",
+		(int)state->best_epoch, "best", json_finite(state->best), "num_faces", (json_int_t)state->num_faces, "device",
+		state->device, "schedule", "has_best", (int)schedule->has_best, "best", json_finite(schedule->best), "rate",
+		json_finite(schedule->plateau_rate), "bad_epochs", (int)schedule->num_bad_epochs, "options",
+		options_json(values), "skipped", skips_json(loader));
 	char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(root);
 	return text;
@@ -123,6 +124,7 @@ enum pfld_status run_state_take(struct run_state *state, const json_t *root, str
 	const char *device = json_string_value(json_object_get(root, "device"));
 	state->epoch = (int32_t)epoch;
 	state->position = position;
+	state->learning_rate = real_or_nan(json_object_get(root, "learning_rate"));
 	state->best_epoch = (int32_t)json_integer_value(json_object_get(root, "best_epoch"));
 	state->best = real_or_nan(json_object_get(root, "best"));
 	state->num_faces = json_integer_value(json_object_get(root, "num_faces"));

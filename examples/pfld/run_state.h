@@ -11,9 +11,10 @@
 #define RUN_STATE_KEY "pfld_run"
 
 struct run_state {
-	int32_t epoch;      // in progress, from 1
-	int64_t position;   // batches of it that are done
-	int32_t best_epoch; // 0: none yet
+	int32_t epoch;        // in progress, from 1
+	int64_t position;     // batches of it that are done
+	double learning_rate; // of the last batch
+	int32_t best_epoch;   // 0: none yet
 	double best;
 	int64_t num_faces; // of the training list
 	char device[24];

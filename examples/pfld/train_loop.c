@@ -13,7 +13,7 @@ volatile sig_atomic_t training_stop;
 
 // Clocks and counters of the epoch in progress.
 struct epoch_clock {
-	double start, test_seconds, learning_rate;
+	double start, test_seconds;
 	int64_t num_samples, num_batches; // trained on since start
 	struct pfld_loader_stats loader;  // at start
 };
@@ -149,9 +149,9 @@ static enum pfld_status train_batch(struct training *training, struct epoch_cloc
 		training->said_single = true;
 		return PFLD_OK;
 	}
-	clock->learning_rate = pfld_schedule_rate(&training->state.schedule, training->state.epoch,
-											  (int64_t)pfld_trainer_num_steps(training->trainer));
-	pfld_trainer_set_learning_rate(training->trainer, clock->learning_rate);
+	training->state.learning_rate = pfld_schedule_rate(&training->state.schedule, training->state.epoch,
+													   (int64_t)pfld_trainer_num_steps(training->trainer));
+	pfld_trainer_set_learning_rate(training->trainer, training->state.learning_rate);
 	clock->num_samples += batch->num_samples;
 	clock->num_batches++;
 	return pfld_trainer_step(training->trainer, batch, NULL, error);
@@ -172,6 +172,22 @@ static enum pfld_status run_batches(struct training *training, struct epoch_cloc
 	return PFLD_ERR_CANCELLED;
 }
 
+// Tell the faces that failed to load in an epoch of the loader's; returns how many.
+static int64_t say_failed(const struct training *training, const struct pfld_skipped_sample *skipped, size_t num,
+						  int32_t epoch)
+{
+	enum { MAX_SAID = 10 };
+	int64_t num_failed = 0;
+	for (size_t i = 0; i < num; i++) {
+		if (skipped[i].epoch != epoch) continue;
+		if (++num_failed <= MAX_SAID) say_warning(training->command->name, "left out: %s", skipped[i].skip.reason);
+	}
+	if (num_failed > MAX_SAID)
+		say_warning(training->command->name, "left out: %lld more; run.json lists them all",
+					(long long)num_failed - MAX_SAID);
+	return num_failed;
+}
+
 static bool is_test_epoch(const struct training *training)
 {
 	int32_t epoch = training->state.epoch;
@@ -187,6 +203,9 @@ static enum pfld_status measure(struct training *training, struct epoch_clock *c
 	enum pfld_status status =
 		evaluator_run(training->evaluator, predict_with_trainer, training->trainer, &evaluation, error);
 	if (status) return status;
+	const struct pfld_skipped_sample *skipped;
+	size_t num_skipped = evaluator_skips(training->evaluator, &skipped);
+	say_failed(training, skipped, num_skipped, ++training->num_tests);
 	clock->test_seconds = clock_seconds() - start;
 	row->test_loss = evaluation.loss;
 	row->nme = evaluation.all.nme;
@@ -241,17 +260,17 @@ static enum pfld_status end_epoch(struct training *training, struct epoch_clock 
 									.nme_median = NAN,
 									.failure_rate = NAN,
 									.auc = NAN,
-									.learning_rate = clock->learning_rate};
+									.learning_rate = training->state.learning_rate};
 	int64_t num_samples;
+	const struct pfld_skipped_sample *skipped;
+	size_t num_skipped = pfld_loader_skips(training->loader, &skipped);
 	enum pfld_status status = pfld_trainer_mean_loss(training->trainer, &row.train_loss, &num_samples, error);
-	if (!status && num_samples == 0)
+	// Gaps left by faces that failed are closed in the next epoch; without any, nothing would ever change.
+	int64_t num_failed = say_failed(training, skipped, num_skipped, training->state.epoch);
+	if (!status && num_samples == 0 && num_failed == 0)
 		status = fail(error, PFLD_ERR_DATA, "no batch of this epoch holds two faces or more: nothing to train on");
 	if (!status && is_test_epoch(training)) status = measure(training, clock, &row, error);
 	if (status) return status;
-	// An epoch that was resumed behind its last batch did not train here: the rate is what it would have been.
-	if (clock->num_batches == 0)
-		row.learning_rate = pfld_schedule_rate(&training->state.schedule, row.epoch,
-											   (int64_t)pfld_trainer_num_steps(training->trainer) - 1);
 	fill_times(training, clock, &row);
 	bool is_best = take_score(training, &row);
 	status = pfld_report_epoch(training->report, &row, error);
@@ -332,6 +351,7 @@ static int test_initially(struct training *training)
 	struct evaluation evaluation;
 	enum pfld_status status =
 		evaluator_run(training->evaluator, predict_with_trainer, training->trainer, &evaluation, &error);
+	training->num_tests++;
 	if (!status) status = pfld_report_number(training->report, "initial_nme", evaluation.all.nme, &error);
 	if (!status) status = pfld_report_number(training->report, "initial_test_loss", evaluation.loss, &error);
 	if (status == PFLD_ERR_CANCELLED) return EXIT_GOOD; // the loop will see it

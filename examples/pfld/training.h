@@ -24,6 +24,7 @@ struct training {
 	struct pfld_report *report;
 	struct run_state state;
 	struct progress progress;
+	int32_t num_tests; // runs of the evaluator
 	bool replaces_run; // another one in the same folder, at the end of the first epoch
 	bool said_single;  // that a batch of one face was left out
 };

@@ -40,14 +40,18 @@ done
 "$PFLD" eval --model pt --file_list test/list.txt --json >eval.json
 need "NME by eval" "$("$JSON_GET" eval.json nme | cut -c1-10)" "$("$JSON_GET" pt/run.json best | cut -c1-10)"
 
-# --debug True runs ten batches, --drop_last leaves the short one out, a batch of one is left out and told.
+# --debug True runs ten batches, --drop_last whole batches only; a batch of one is left out and told.
 "$PFLD" train --file_list train/list.txt --image_size 32 --width 0.25 --batch_size 2 --debug True --max_epoch 1 \
 	--model_dir debug --quiet
 need "steps" "$("$JSON_GET" debug/run.json steps)" 10
 head -17 train/list.txt >train/odd.txt
-"$PFLD" train $SMALL --file_list train/odd.txt --max_epoch 2 --model_dir odd 2>err.txt
-need "steps" "$("$JSON_GET" odd/run.json steps)" 4
-need "warnings about the batch of one" "$(grep -c 'holds one face' err.txt)" 1
+"$PFLD" train $SMALL --file_list train/odd.txt --max_epoch 2 --model_dir odd
+need "steps" "$("$JSON_GET" odd/run.json steps)" 6
+"$PFLD" train $SMALL --file_list train/odd.txt --max_epoch 2 --drop_last --model_dir whole
+need "steps of whole batches" "$("$JSON_GET" whole/run.json steps)" 4
+head -1 train/list.txt >train/one.txt
+refused 1 'nothing to train on' "$PFLD" train $SMALL --file_list train/one.txt --max_epoch 2 --model_dir one
+grep -q 'warning: .*holds one face' err.txt || fail "a batch of one is not told"
 
 # Events.
 "$PFLD" train --width 0.25 --image_size 32 --batch_size 8 --file_list train/list.txt --test_list test/list.txt \
