@@ -22,10 +22,11 @@ struct pfld_cpu_gemm_panel {
 };
 
 struct pfld_cpu_gemm_kernels {
-	int32_t rows, columns; // of a register tile
+	int32_t columns; // of a panel
 	void (*multiply)(const struct pfld_cpu_gemm_panel *panel);
 	void (*multiply_transposed)(const struct pfld_cpu_gemm_panel *panel);
-	// Columns of B, (num_steps, num_columns) with rows b_stride apart, to packed (num_steps, columns); zeros fill up.
+	// Columns of B, (num_steps, num_columns) with rows b_stride apart, to packed panels, each (num_steps, columns), one
+	// behind the other; zeros fill up the last.
 	void (*pack)(pfld_real *packed, const pfld_real *b, ptrdiff_t b_stride, int32_t num_steps, int32_t num_columns);
 	// The same from B transposed: (num_columns, num_steps) with rows b_stride apart.
 	void (*pack_transposed)(pfld_real *packed, const pfld_real *b, ptrdiff_t b_stride, int32_t num_steps,
@@ -41,16 +42,17 @@ struct pfld_cpu_depthwise_load {
 	pfld_real *blocked;
 };
 
-// One row of outputs of one block of channels: out[p] = sum over taps of weights[t] taps[t][p], plus bias, and added to
-// `out` if `add`. Taps point at what the first output reads.
+// One row of outputs, all channels: out[p] = sum over taps of weights[t] taps[t][p], plus bias, and added to `out` if `add`.
+// Taps point at what the first output reads in the first block of channels.
 struct pfld_cpu_depthwise_row {
 	const pfld_real *const *taps; // (num_taps)
-	ptrdiff_t offset;             // added to every tap
 	ptrdiff_t step;               // elements from what one output reads to what the next reads
+	ptrdiff_t block_step;         // and from one block of channels to the next
 	int32_t num_taps, num_pixels, num_channels;
-	const pfld_real *weights; // (num_taps, channels)
-	const pfld_real *bias;    // (num_channels) or NULL
-	pfld_real *out;           // (num_pixels, num_channels)
+	const pfld_real *weights; // (blocks, num_taps, channels), blocks weights_step apart
+	ptrdiff_t weights_step;
+	const pfld_real *bias; // (num_channels) or NULL
+	pfld_real *out;        // (num_pixels, num_channels)
 	ptrdiff_t out_stride;
 	bool add;
 };
@@ -59,7 +61,8 @@ struct pfld_cpu_depthwise_row {
 // inner sum starts from zero.
 struct pfld_cpu_depthwise_sums {
 	const pfld_real *const *taps; // (num_taps)
-	ptrdiff_t offset, step;       // as above
+	ptrdiff_t offset;             // added to every tap: the block of channels
+	ptrdiff_t step;               // as above
 	int32_t num_taps, num_pixels;
 	const pfld_real *dy; // (num_pixels, channels), blocked
 	pfld_real *sums;     // (num_taps, channels)

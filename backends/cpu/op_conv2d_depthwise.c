@@ -282,24 +282,22 @@ static void output_row(struct worker *worker, int32_t sample, int32_t row)
 		struct pfld_cpu_conv_axis y, x;
 		axes_of(d, row % phases, phase, &y, &x);
 		int32_t num_rows, first = point_taps(worker, ring, &y, &x, row / phases, &num_rows);
-		const pfld_real *weights = phase_weights(d, row % phases, phase) + (ptrdiff_t)first * x.num_taps * channels;
+		ptrdiff_t weights = (ptrdiff_t)first * x.num_taps * channels;
 		struct pfld_cpu_depthwise_row task = {
 			.taps = worker->taps,
 			.step = (ptrdiff_t)x.source_step * channels,
+			.block_step = ring_block(d, ring),
 			.num_taps = num_rows * x.num_taps,
 			.num_pixels = x.count,
+			.num_channels = conv->c,
+			.weights = phase_weights(d, row % phases, phase) + weights,
+			.weights_step = (ptrdiff_t)y.num_taps * x.num_taps * channels,
+			.bias = d->gradient ? NULL : conv->bias,
+			.out = out + x.out_first * stride,
 			.out_stride = stride * x.out_step,
 			.add = d->gradient ? conv->add_dx : conv->add_y,
 		};
-		for (int32_t block = 0; block < d->num_blocks; block++) {
-			int32_t channel = block * channels;
-			task.offset = block * ring_block(d, ring);
-			task.num_channels = PFLD_MIN(channels, conv->c - channel);
-			task.weights = weights + (ptrdiff_t)block * y.num_taps * x.num_taps * channels;
-			task.bias = conv->bias && !d->gradient ? conv->bias + channel : NULL;
-			task.out = out + x.out_first * stride + channel;
-			d->kernels->row(&task);
-		}
+		d->kernels->row(&task);
 	}
 }
 

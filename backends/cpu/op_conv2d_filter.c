@@ -13,7 +13,7 @@ enum {
 	MAX_STEPS = 576,
 	MIN_STEPS = 96,
 	MAX_COLUMNS = 512,
-	MAX_SLAB_ROWS = 192,
+	MAX_SLAB_ROWS = 96,
 	MIN_SLAB_ROWS = 48,
 	SLAB_ELEMENTS = 131072,
 	ROW_GAP = 16,
@@ -76,7 +76,7 @@ static struct filter cut(const struct pfld_backend_device *device, const struct 
 	struct pfld_cpu_conv_block first = pfld_cpu_conv_block_at(&f.blocks, 0);
 	f.gathered_stride = (size_t)first.num_taps * (size_t)first.num_channels + ROW_GAP;
 	f.gathered_bytes = conv->has_dkernel ? pfld_cpu_conv_bytes((size_t)f.slab_rows * f.gathered_stride) : 0;
-	f.scratch_bytes = f.gathered_bytes + pfld_cpu_conv_bytes((size_t)f.slab_rows * (size_t)tile);
+	f.scratch_bytes = f.gathered_bytes + pfld_cpu_conv_bytes((size_t)f.slab_rows * (size_t)f.block_columns);
 	f.sums_elements = ((size_t)f.num_steps + 1) * (size_t)columns;
 	f.sums_bytes = f.direct ? 0 : pfld_cpu_conv_bytes(f.sums_elements);
 	f.merge_rows = (int32_t)PFLD_MAX(MERGE_ELEMENTS / columns, 1);
@@ -112,14 +112,14 @@ static void add_slab(const struct filter *f, const struct part *part, int32_t sl
 	int32_t num_rows = (int32_t)PFLD_MIN(f->slab_rows, f->num_rows - row), tile = f->kernels->columns;
 	if (part->dkernel)
 		pfld_cpu_conv_gather(&f->pass, &part->block, row, num_rows, part->gathered, (ptrdiff_t)f->gathered_stride);
+	f->kernels->pack(part->packed, conv->dy + row * conv->y_stride + part->column, conv->y_stride, num_rows,
+	                 part->num_columns);
 	for (int32_t j = 0; j < part->num_columns; j += tile) {
 		struct pfld_cpu_gemm_panel task = {
 			.num_columns = PFLD_MIN(tile, part->num_columns - j),
 			.num_steps = num_rows,
-			.b = part->packed,
+			.b = part->packed + (ptrdiff_t)j * num_rows,
 		};
-		f->kernels->pack(part->packed, conv->dy + row * conv->y_stride + part->column + j, conv->y_stride, num_rows,
-		                 task.num_columns);
 		if (part->dkernel) {
 			task.num_rows = part->block.num_taps * part->block.num_channels;
 			task.a = part->gathered;

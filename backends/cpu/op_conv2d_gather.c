@@ -85,8 +85,10 @@ struct pfld_cpu_conv_blocks pfld_cpu_conv_cut(const struct pfld_cpu_conv_pass *p
 		blocks.num_blocks = (int32_t)pfld_cpu_conv_ceil(c, blocks.block_c);
 		return blocks;
 	}
-	int64_t most = PFLD_MAX(1, steps / c), wanted = pfld_cpu_conv_ceil(blocks.num_taps, most);
-	blocks.block_taps = (int32_t)pfld_cpu_conv_ceil(blocks.num_taps, wanted);
+	// Whole kernel rows where they fit: their taps mostly lie side by side in the source.
+	int64_t unit = (int64_t)c * pass->x.num_taps <= steps ? pass->x.num_taps : 1, units = blocks.num_taps / unit;
+	int64_t wanted = pfld_cpu_conv_ceil(units, PFLD_MAX(1, steps / (c * unit)));
+	blocks.block_taps = (int32_t)(pfld_cpu_conv_ceil(units, wanted) * unit);
 	blocks.num_blocks = (int32_t)pfld_cpu_conv_ceil(blocks.num_taps, blocks.block_taps);
 	return blocks;
 }
@@ -111,29 +113,46 @@ bool pfld_cpu_conv_in_place(const struct pfld_cpu_conv_pass *pass)
 	return reads_in_order(&pass->y) && reads_in_order(&pass->x);
 }
 
-// Taps [begin, end) of one kernel row at one output. `source` is the row of the picture, NULL when outside.
-static void gather_taps(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block,
-                        const pfld_real *source, int32_t column, int32_t begin, int32_t end, pfld_real *out)
+// Taps [begin, end) of one kernel row at one output. `source` is what tap 0 reads in the row of the picture; taps outside
+// [first, last) read beside it.
+static void gather_taps(const struct pfld_cpu_conv_pass *pass, int32_t num_channels, const pfld_real *source,
+                        int32_t first, int32_t last, int32_t begin, int32_t end, pfld_real *out)
 {
-	const struct pfld_cpu_conv_axis *axis = &pass->x;
-	size_t num_channels = (size_t)block->num_channels, bytes = num_channels * sizeof(*out);
-	int32_t first = 0, last = 0;
-	if (source) pfld_cpu_conv_axis_taps(axis, column, &first, &last);
+	size_t bytes = (size_t)num_channels * sizeof(*out);
+	ptrdiff_t step = pass->x.offset_step * pass->source_stride;
 	first = PFLD_MIN(PFLD_MAX(first, begin), end);
 	last = PFLD_MAX(PFLD_MIN(last, end), first);
 	if (first > begin) memset(out, 0, (size_t)(first - begin) * bytes);
-	if (last > first) {
-		int32_t at = column * axis->source_step + axis->first_offset + first * axis->offset_step;
-		const pfld_real *in = source + at * pass->source_stride + block->channel;
-		pfld_real *to = out + (size_t)(first - begin) * num_channels;
-		if (axis->offset_step == 1 && pass->source_stride == block->num_channels) {
-			memcpy(to, in, (size_t)(last - first) * bytes);
-		} else {
-			for (int32_t t = first; t < last; t++, to += num_channels, in += axis->offset_step * pass->source_stride)
-				memcpy(to, in, bytes);
-		}
+	pfld_real *to = out + (ptrdiff_t)(first - begin) * num_channels;
+	if (step == num_channels) {
+		if (last > first) memcpy(to, source + first * step, (size_t)(last - first) * bytes);
+	} else {
+		for (int32_t t = first; t < last; t++, to += num_channels) memcpy(to, source + t * step, bytes);
 	}
-	if (end > last) memset(out + (size_t)(last - begin) * num_channels, 0, (size_t)(end - last) * bytes);
+	if (end > last) memset(out + (ptrdiff_t)(last - begin) * num_channels, 0, (size_t)(end - last) * bytes);
+}
+
+// All taps of a block at one output.
+static void gather_output(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t sample,
+                          int32_t line, int32_t column, pfld_real *out)
+{
+	const struct pfld_cpu_conv_axis *y = &pass->y, *x = &pass->x;
+	int32_t first, last, tap_end = block->tap + block->num_taps;
+	pfld_cpu_conv_axis_taps(x, column, &first, &last);
+	ptrdiff_t left = column * x->source_step + x->first_offset;
+	for (int32_t tap = block->tap; tap < tap_end;) {
+		int32_t i = tap / x->num_taps, begin = tap % x->num_taps, end = PFLD_MIN(x->num_taps, begin + tap_end - tap);
+		int32_t at = line * y->source_step + y->first_offset + i * y->offset_step;
+		if (at >= 0 && at < y->source_size) {
+			int64_t pixel = (sample * y->source_size + at) * x->source_size + left;
+			gather_taps(pass, block->num_channels, pass->source + pixel * pass->source_stride + block->channel, first, last,
+			            begin, end, out);
+		} else {
+			memset(out, 0, (size_t)(end - begin) * (size_t)block->num_channels * sizeof(*out));
+		}
+		out += (ptrdiff_t)(end - begin) * block->num_channels;
+		tap += end - begin;
+	}
 }
 
 void pfld_cpu_conv_gather(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t row,
@@ -142,20 +161,8 @@ void pfld_cpu_conv_gather(const struct pfld_cpu_conv_pass *pass, const struct pf
 	const struct pfld_cpu_conv_axis *y = &pass->y, *x = &pass->x;
 	int32_t column = (int32_t)(row % x->count), line = (int32_t)(row / x->count % y->count);
 	int64_t sample = row / x->count / y->count;
-	int32_t tap_end = block->tap + block->num_taps;
 	for (int32_t r = 0; r < num_rows; r++, out += out_stride) {
-		pfld_real *to = out;
-		for (int32_t tap = block->tap; tap < tap_end;) {
-			int32_t i = tap / x->num_taps, begin = tap % x->num_taps;
-			int32_t end = PFLD_MIN(x->num_taps, begin + tap_end - tap);
-			int32_t at = line * y->source_step + y->first_offset + i * y->offset_step;
-			const pfld_real *source = NULL;
-			if (at >= 0 && at < y->source_size)
-				source = pass->source + (sample * y->source_size + at) * x->source_size * pass->source_stride;
-			gather_taps(pass, block, source, column, begin, end, to);
-			to += (ptrdiff_t)(end - begin) * block->num_channels;
-			tap += end - begin;
-		}
+		gather_output(pass, block, sample, line, column, out);
 		if (++column < x->count) continue;
 		column = 0;
 		if (++line < y->count) continue;

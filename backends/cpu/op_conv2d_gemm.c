@@ -6,8 +6,16 @@
 
 #include <string.h>
 
-// A slab's block of the left matrix stays in the second-level cache, and one panel's steps in the first.
-enum { MAX_STEPS = 512, MAX_SLAB_ROWS = 192, MIN_SLAB_ROWS = 48, SLAB_ELEMENTS = 65536, ROW_GAP = 16, WANTED_ITEMS = 16 };
+// Few rows at a time, so that their steps stay in the nearest cache while the kernel streams by from the next; more rows
+// where the kernel is too large for that.
+enum {
+	MAX_STEPS = 512,
+	SLAB_ROWS = 24,
+	NEAR_KERNEL = 65536, // elements
+	FAR_SLAB_ROWS = 96,
+	ROW_GAP = 16,
+	WANTED_ITEMS = 16,
+};
 
 // One product: C (rows of the lattice, columns) = gathered source x kernel.
 struct product {
@@ -41,16 +49,16 @@ static int32_t num_steps_of(const struct pfld_cpu_conv_block *block)
 static void cut(struct product *p)
 {
 	int64_t rows = pfld_cpu_conv_rows(&p->pass);
-	int32_t tile = p->kernels->rows, columns = p->kernels->columns;
+	int32_t columns = p->kernels->columns;
 	p->blocks = pfld_cpu_conv_cut(&p->pass, MAX_STEPS);
 	struct pfld_cpu_conv_block first = pfld_cpu_conv_block_at(&p->blocks, 0);
 	p->most_steps = num_steps_of(&first);
 	p->in_place = pfld_cpu_conv_in_place(&p->pass);
 	p->scattered = p->pass.y.out_step != 1 || p->pass.x.out_step != 1;
 
-	int64_t slab = SLAB_ELEMENTS / PFLD_MAX(p->most_steps, 1);
-	slab = PFLD_MIN(PFLD_MAX(slab, MIN_SLAB_ROWS), MAX_SLAB_ROWS) / tile * tile;
-	p->slab_rows = (int32_t)PFLD_MIN(slab, rows);
+	size_t all_steps = (size_t)p->blocks.num_taps * (size_t)p->blocks.source_c;
+	bool is_near = all_steps * (size_t)p->num_columns <= NEAR_KERNEL;
+	p->slab_rows = (int32_t)PFLD_MIN(is_near ? SLAB_ROWS : FAR_SLAB_ROWS, rows);
 	p->num_slabs = (int32_t)pfld_cpu_conv_ceil(rows, PFLD_MAX(p->slab_rows, 1));
 	p->num_panels = (int32_t)pfld_cpu_conv_ceil(p->num_columns, columns);
 	int64_t wanted = pfld_cpu_conv_ceil(WANTED_ITEMS, PFLD_MAX(p->num_slabs, 1));
@@ -59,7 +67,6 @@ static void cut(struct product *p)
 
 	// A panel that few slabs use is packed by the worker that uses it, and never lies in memory as a whole.
 	p->packed_ahead = p->num_slabs >= 4;
-	size_t all_steps = (size_t)p->blocks.num_taps * (size_t)p->blocks.source_c;
 	p->packed_bytes = p->packed_ahead ? pfld_cpu_conv_bytes(all_steps * (size_t)p->num_panels * (size_t)columns) : 0;
 	p->panel_bytes = pfld_cpu_conv_bytes((size_t)p->most_steps * (size_t)columns);
 	p->gathered_bytes =

@@ -29,27 +29,37 @@ static void load_avx2(const struct pfld_cpu_depthwise_load *load)
 	}
 }
 
-// num_pixels is a literal at every call, and step mostly.
-PFLD_SPECIALISED void row_pixels(const struct pfld_cpu_depthwise_row *row, ptrdiff_t first, const int num_pixels,
-                                 ptrdiff_t step)
+// Some pixels of one block. num_pixels is a literal at every call, and step mostly.
+PFLD_SPECIALISED void block_pixels(const struct pfld_cpu_depthwise_row *row, int32_t block, ptrdiff_t first,
+                                   const int num_pixels, ptrdiff_t step)
 {
 	__m256 sums[MAX_PIXELS];
 	for (int i = 0; i < num_pixels; i++) sums[i] = _mm256_setzero_ps();
-	ptrdiff_t place = row->offset + first * step;
+	ptrdiff_t place = block * row->block_step + first * step;
+	const float *weights = row->weights + block * row->weights_step;
 	for (int32_t t = 0; t < row->num_taps; t++) {
 		const float *x = row->taps[t] + place;
-		__m256 weight = _mm256_loadu_ps(row->weights + (ptrdiff_t)t * CHANNELS);
+		__m256 weight = _mm256_loadu_ps(weights + (ptrdiff_t)t * CHANNELS);
 		for (int i = 0; i < num_pixels; i++) sums[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(x + i * step), sums[i]);
 	}
-	bool is_whole = row->num_channels == CHANNELS;
-	__m256i lanes = pfld_first_lanes(row->num_channels);
-	float *out = row->out + first * row->out_stride;
+	int32_t channel = block * CHANNELS, num_channels = PFLD_MIN(row->num_channels - channel, CHANNELS);
+	bool is_whole = num_channels == CHANNELS;
+	__m256i lanes = pfld_first_lanes(num_channels);
+	float *out = row->out + first * row->out_stride + channel;
 	for (int i = 0; i < num_pixels; i++, out += row->out_stride) {
 		__m256 value = sums[i];
-		if (row->bias) value = _mm256_add_ps(value, pfld_load(row->bias, is_whole, lanes));
+		if (row->bias) value = _mm256_add_ps(value, pfld_load(row->bias + channel, is_whole, lanes));
 		if (row->add) value = _mm256_add_ps(pfld_load(out, is_whole, lanes), value);
 		pfld_store(out, value, is_whole, lanes);
 	}
+}
+
+// Block after block, so that each pixel is written from front to back.
+PFLD_SPECIALISED void row_pixels(const struct pfld_cpu_depthwise_row *row, ptrdiff_t first, const int num_pixels,
+                                 ptrdiff_t step)
+{
+	for (int32_t block = 0; block * CHANNELS < row->num_channels; block++)
+		block_pixels(row, block, first, num_pixels, step);
 }
 
 // Pixels are shared out evenly: 14 are 7 and 7.

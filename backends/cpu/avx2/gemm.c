@@ -29,6 +29,7 @@ PFLD_SPECIALISED void multiply_tile(const struct pfld_cpu_gemm_panel *panel, str
 	__m256 sums[ROWS][MAX_VECTORS];
 	for (int i = 0; i < num_rows; i++)
 		for (int j = 0; j < num_vectors; j++) sums[i][j] = _mm256_setzero_ps();
+#pragma GCC unroll 2 // few processors issue more than the loop needs besides
 	for (int32_t k = 0; k < panel->num_steps; k++) {
 		__m256 b[MAX_VECTORS];
 		for (int j = 0; j < num_vectors; j++) b[j] = _mm256_loadu_ps(tile.b + j * PFLD_LANES);
@@ -87,20 +88,23 @@ static void multiply_transposed_avx2(const struct pfld_cpu_gemm_panel *panel)
 	multiply_panel(panel, 1, panel->a_stride);
 }
 
+// Row by row, so that B is read from front to back.
 static void pack_avx2(float *packed, const float *b, ptrdiff_t b_stride, int32_t num_steps, int32_t num_columns)
 {
-	if (num_columns == COLUMNS) {
-		for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS, b += b_stride) {
-			_mm256_storeu_ps(packed, _mm256_loadu_ps(b));
-			_mm256_storeu_ps(packed + PFLD_LANES, _mm256_loadu_ps(b + PFLD_LANES));
-		}
-		return;
-	}
-	__m256i low = pfld_first_lanes(PFLD_MIN(num_columns, PFLD_LANES));
-	__m256i high = pfld_first_lanes(PFLD_MAX(num_columns - PFLD_LANES, 0));
+	int32_t whole = num_columns / COLUMNS, rest = num_columns % COLUMNS;
+	ptrdiff_t panel = (ptrdiff_t)num_steps * COLUMNS;
+	__m256i low = pfld_first_lanes(PFLD_MIN(rest, PFLD_LANES)), high = pfld_first_lanes(PFLD_MAX(rest - PFLD_LANES, 0));
 	for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS, b += b_stride) {
-		_mm256_storeu_ps(packed, _mm256_maskload_ps(b, low));
-		_mm256_storeu_ps(packed + PFLD_LANES, _mm256_maskload_ps(b + PFLD_LANES, high));
+		const float *from = b;
+		float *to = packed;
+		for (int32_t i = 0; i < whole; i++, from += COLUMNS, to += panel) {
+			_mm256_storeu_ps(to, _mm256_loadu_ps(from));
+			_mm256_storeu_ps(to + PFLD_LANES, _mm256_loadu_ps(from + PFLD_LANES));
+		}
+		if (rest) {
+			_mm256_storeu_ps(to, _mm256_maskload_ps(from, low));
+			_mm256_storeu_ps(to + PFLD_LANES, _mm256_maskload_ps(from + PFLD_LANES, high));
+		}
 	}
 }
 
@@ -128,17 +132,19 @@ static void transpose_8x8(float *packed, const float *b, ptrdiff_t b_stride)
 static void pack_transposed_avx2(float *packed, const float *b, ptrdiff_t b_stride, int32_t num_steps,
                                  int32_t num_columns)
 {
-	for (int32_t first = 0; first < COLUMNS; first += 8) {
-		int32_t num = PFLD_MIN(PFLD_MAX(num_columns - first, 0), 8), k = 0;
-		const float *rows = b + (num ? first * b_stride : 0);
-		for (; num == 8 && k + 8 <= num_steps; k += 8) transpose_8x8(packed + k * COLUMNS + first, rows + k, b_stride);
+	int32_t num_panels = (num_columns + COLUMNS - 1) / COLUMNS;
+	for (int32_t column = 0; column < num_panels * COLUMNS; column += PFLD_LANES) {
+		int32_t num = PFLD_MIN(PFLD_MAX(num_columns - column, 0), PFLD_LANES), k = 0;
+		float *to = packed + (ptrdiff_t)(column / COLUMNS) * num_steps * COLUMNS + column % COLUMNS;
+		const float *rows = b + (num ? column * b_stride : 0);
+		for (; num == PFLD_LANES && k + PFLD_LANES <= num_steps; k += PFLD_LANES)
+			transpose_8x8(to + k * COLUMNS, rows + k, b_stride);
 		for (; k < num_steps; k++)
-			for (int32_t j = 0; j < 8; j++) packed[k * COLUMNS + first + j] = j < num ? rows[j * b_stride + k] : 0;
+			for (int32_t j = 0; j < PFLD_LANES; j++) to[k * COLUMNS + j] = j < num ? rows[j * b_stride + k] : 0;
 	}
 }
 
 const struct pfld_cpu_gemm_kernels pfld_cpu_gemm_avx2 = {
-	.rows = ROWS,
 	.columns = COLUMNS,
 	.multiply = multiply_avx2,
 	.multiply_transposed = multiply_transposed_avx2,

@@ -22,21 +22,26 @@ static void load_c(const struct pfld_cpu_depthwise_load *load)
 	}
 }
 
+// One pixel of one block.
+static void pixel_c(const struct pfld_cpu_depthwise_row *row, int32_t p, int32_t block)
+{
+	pfld_real sum[CHANNELS] = {0}, *out = row->out + p * row->out_stride + (ptrdiff_t)block * CHANNELS;
+	ptrdiff_t place = block * row->block_step + p * row->step;
+	for (int32_t t = 0; t < row->num_taps; t++) {
+		const pfld_real *x = row->taps[t] + place;
+		const pfld_real *weight = row->weights + block * row->weights_step + (ptrdiff_t)t * CHANNELS;
+		for (int32_t j = 0; j < CHANNELS; j++) sum[j] += weight[j] * x[j];
+	}
+	for (int32_t j = 0; j < PFLD_MIN(CHANNELS, row->num_channels - block * CHANNELS); j++) {
+		pfld_real value = row->bias ? sum[j] + row->bias[block * CHANNELS + j] : sum[j];
+		out[j] = row->add ? out[j] + value : value;
+	}
+}
+
 static void row_c(const struct pfld_cpu_depthwise_row *row)
 {
-	pfld_real *out = row->out;
-	for (int32_t p = 0; p < row->num_pixels; p++, out += row->out_stride) {
-		pfld_real sum[CHANNELS] = {0};
-		ptrdiff_t place = row->offset + p * row->step;
-		for (int32_t t = 0; t < row->num_taps; t++) {
-			const pfld_real *x = row->taps[t] + place, *weight = row->weights + (ptrdiff_t)t * CHANNELS;
-			for (int32_t j = 0; j < CHANNELS; j++) sum[j] += weight[j] * x[j];
-		}
-		for (int32_t j = 0; j < row->num_channels; j++) {
-			pfld_real value = row->bias ? sum[j] + row->bias[j] : sum[j];
-			out[j] = row->add ? out[j] + value : value;
-		}
-	}
+	for (int32_t p = 0; p < row->num_pixels; p++)
+		for (int32_t block = 0; block * CHANNELS < row->num_channels; block++) pixel_c(row, p, block);
 }
 
 static void sums_c(const struct pfld_cpu_depthwise_sums *sums)

@@ -3,8 +3,6 @@
 // The contract of each function is in kernels_conv.h.
 #include "cpu/kernels_conv.h"
 
-#include <string.h>
-
 enum { ROWS = 4, COLUMNS = 8 };
 
 // Rows [row, row + num_rows) of C; element (i, k) of A lies at a[i * a_row + k * a_step]. Called with literal num_rows.
@@ -42,24 +40,24 @@ static void multiply_transposed_c(const struct pfld_cpu_gemm_panel *panel)
 
 static void pack_c(pfld_real *packed, const pfld_real *b, ptrdiff_t b_stride, int32_t num_steps, int32_t num_columns)
 {
-	for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS, b += b_stride) {
-		if (num_columns == COLUMNS) {
-			memcpy(packed, b, COLUMNS * sizeof(*packed));
-			continue;
-		}
-		for (int32_t j = 0; j < COLUMNS; j++) packed[j] = j < num_columns ? b[j] : 0;
+	for (int32_t column = 0; column < num_columns; column += COLUMNS) {
+		int32_t num = PFLD_MIN(COLUMNS, num_columns - column);
+		for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS)
+			for (int32_t j = 0; j < COLUMNS; j++) packed[j] = j < num ? b[k * b_stride + column + j] : 0;
 	}
 }
 
 static void pack_transposed_c(pfld_real *packed, const pfld_real *b, ptrdiff_t b_stride, int32_t num_steps,
                               int32_t num_columns)
 {
-	for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS)
-		for (int32_t j = 0; j < COLUMNS; j++) packed[j] = j < num_columns ? b[j * b_stride + k] : 0;
+	for (int32_t column = 0; column < num_columns; column += COLUMNS) {
+		int32_t num = PFLD_MIN(COLUMNS, num_columns - column);
+		for (int32_t k = 0; k < num_steps; k++, packed += COLUMNS)
+			for (int32_t j = 0; j < COLUMNS; j++) packed[j] = j < num ? b[(column + j) * b_stride + k] : 0;
+	}
 }
 
 const struct pfld_cpu_gemm_kernels pfld_cpu_gemm_c = {
-	.rows = ROWS,
 	.columns = COLUMNS,
 	.multiply = multiply_c,
 	.multiply_transposed = multiply_transposed_c,
