@@ -3,6 +3,6 @@
 #include "cpu/backend.h"
 
 const struct pfld_backend *const pfld_backends[] = {
-    &pfld_cpu_backend,
-    NULL,
+	&pfld_cpu_backend,
+	NULL,
 };

@@ -89,7 +89,7 @@ static struct pfld_operand operand_of(int32_t h, int32_t w, int32_t c, int32_t e
 }
 
 double *add_src(struct op_case *op_case, int32_t index, int32_t h, int32_t w, int32_t c, int32_t extra, double low,
-                double high)
+				double high)
 {
 	op_case->op.src[index] = operand_of(h, w, c, extra, true);
 	return op_case->src[index] = numbers(op_case, &op_case->op.src[index], low, high);
@@ -134,21 +134,23 @@ static size_t num_pixels(const struct pfld_operand *operand, int32_t samples)
 static pfld_real *pixel(const struct place *place, const struct pfld_operand *operand, size_t index)
 {
 	return (pfld_real *)(void *)((char *)place->region.host + GUARD_BYTES) + index * (size_t)operand->pixel_stride +
-	       operand->channel;
+		   operand->channel;
 }
 
 static void put_operand(struct pfld_device *device, const struct op_case *op_case, struct pfld_operand *operand,
-                        const double *values, int32_t batch, struct place *place)
+						const double *values, int32_t batch, struct place *place)
 {
 	size_t pixels = num_pixels(operand, batch), filled = num_pixels(operand, op_case->run.n);
 	place->data_bytes = pixels * (size_t)operand->pixel_stride * sizeof(pfld_real);
-	ck_assert_int_eq(pfld_device_region_create(device, place->data_bytes + 2 * GUARD_BYTES, PFLD_MEMORY_OTHER, "an operand",
-	                                           &place->region, NULL), PFLD_OK);
+	ck_assert_int_eq(pfld_device_region_create(device, place->data_bytes + 2 * GUARD_BYTES, PFLD_MEMORY_OTHER,
+											   "an operand", &place->region, NULL),
+					 PFLD_OK);
 	memset(place->region.host, MARK, place->region.bytes);
 	for (size_t p = 0; p < pixels; p++) {
 		for (int32_t j = 0; j < operand->c; j++) {
 			bool known = values && p < filled;
-			pixel(place, operand, p)[j] = known ? (pfld_real)values[p * (size_t)operand->c + (size_t)j] : (pfld_real)NAN;
+			pixel(place, operand, p)[j] =
+				known ? (pfld_real)values[p * (size_t)operand->c + (size_t)j] : (pfld_real)NAN;
 		}
 	}
 	operand->region = &place->region;
@@ -163,7 +165,7 @@ static void require(bool holds, const char *name, const char *otherwise)
 
 // Every byte that is no element of the n samples is as it was.
 static void check_guards(const struct op_case *op_case, const struct pfld_operand *operand, const struct place *place,
-                         int32_t batch, const char *name)
+						 int32_t batch, const char *name)
 {
 	const unsigned char *bytes = place->region.host;
 	for (size_t i = 0; i < GUARD_BYTES; i++) {
@@ -175,18 +177,22 @@ static void check_guards(const struct op_case *op_case, const struct pfld_operan
 		for (int32_t j = 0; j < operand->pixel_stride; j++) {
 			bool own = j >= operand->channel && j < operand->channel + operand->c;
 			const unsigned char *element = (const unsigned char *)&first[j];
-			if (!own) require(element[0] == MARK && element[3] == MARK, name, "a gap between pixels was written");
-			else if (p >= filled) require(isnan(first[j]), name, "a sample behind n was written");
+			if (!own)
+				require(element[0] == MARK && element[3] == MARK, name, "a gap between pixels was written");
+			else if (p >= filled)
+				require(isnan(first[j]), name, "a sample behind n was written");
 		}
 	}
 }
 
-static double *take_operand(const struct op_case *op_case, const struct pfld_operand *operand, const struct place *place)
+static double *take_operand(const struct op_case *op_case, const struct pfld_operand *operand,
+							const struct place *place)
 {
 	size_t filled = num_pixels(operand, op_case->run.n);
 	double *values = malloc(filled * (size_t)operand->c * sizeof *values);
 	for (size_t p = 0; p < filled; p++) {
-		for (int32_t j = 0; j < operand->c; j++) values[p * (size_t)operand->c + (size_t)j] = pixel(place, operand, p)[j];
+		for (int32_t j = 0; j < operand->c; j++)
+			values[p * (size_t)operand->c + (size_t)j] = pixel(place, operand, p)[j];
 	}
 	return values;
 }
@@ -199,7 +205,8 @@ static void put_workspace(struct pfld_device *device, struct pfld_op *op, int32_
 	place->data_bytes = (bytes + sizeof(pfld_real) - 1) / sizeof(pfld_real) * sizeof(pfld_real);
 	op->workspace = operand_of(1, 1, (int32_t)(place->data_bytes / sizeof(pfld_real)), 0, false);
 	ck_assert_int_eq(pfld_device_region_create(device, bytes + 2 * GUARD_BYTES, PFLD_MEMORY_WORKSPACE, "workspace",
-	                                           &place->region, NULL), PFLD_OK);
+											   &place->region, NULL),
+					 PFLD_OK);
 	memset(place->region.host, MARK, place->region.bytes);
 	memset((char *)place->region.host + GUARD_BYTES, 0xff, bytes); // NaNs
 	op->workspace.region = &place->region;
@@ -264,10 +271,13 @@ static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t 
 	}
 	for (int32_t i = 0; workspace.region.host && i < GUARD_BYTES; i++) {
 		const unsigned char *bytes = workspace.region.host;
-		require(bytes[i] == MARK && bytes[workspace.region.bytes - 1 - (size_t)i] == MARK, name, "the workspace was overrun");
+		require(bytes[i] == MARK && bytes[workspace.region.bytes - 1 - (size_t)i] == MARK, name,
+				"the workspace was overrun");
 	}
-	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) if (src[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &src[i].region);
-	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) if (dst[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &dst[i].region);
+	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++)
+		if (src[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &src[i].region);
+	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++)
+		if (dst[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &dst[i].region);
 	if (workspace.region.host) pfld_device_region_destroy(device, PFLD_MEMORY_WORKSPACE, &workspace.region);
 }
 
@@ -279,10 +289,10 @@ static void compare(const struct op_case *op_case, const struct pfld_device *dev
 		for (size_t k = 0; k < count; k++) {
 			double got = op_case->got[i][k], expected = op_case->expected[i][k];
 			bool equal = got == expected || (isnan(got) && isnan(expected)) ||
-			             fabs(got - expected) <= op_case->tolerance * (1 + fabs(expected));
+						 fabs(got - expected) <= op_case->tolerance * (1 + fabs(expected));
 			if (equal) continue;
-			ck_abort_msg("%s (%s): result %d element %zu is %.17g, expected %.17g", name, pfld_device_level(device), (int)i, k,
-			             got, expected);
+			ck_abort_msg("%s (%s): result %d element %zu is %.17g, expected %.17g", name, pfld_device_level(device),
+						 (int)i, k, got, expected);
 		}
 	}
 }
@@ -307,8 +317,9 @@ void check_case(struct op_case *op_case, const char *name)
 			for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) {
 				if (!kept[i]) continue;
 				size_t bytes = case_elements(op_case, &op_case->op.dst[i]) * sizeof *kept[i];
-				ck_assert_msg(!memcmp(kept[i], op_case->got[i], bytes), "%s (%s): result %d differs with %d threads", name,
-				              pfld_device_level(devices[d]), (int)i, (int)pfld_device_num_threads(devices[d + k]));
+				ck_assert_msg(!memcmp(kept[i], op_case->got[i], bytes), "%s (%s): result %d differs with %d threads",
+							  name, pfld_device_level(devices[d]), (int)i,
+							  (int)pfld_device_num_threads(devices[d + k]));
 			}
 		}
 		for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) free(kept[i]);

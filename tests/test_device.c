@@ -31,7 +31,8 @@ START_TEST(the_list_begins_with_cpu)
 	ck_assert_int_eq(infos[0].num_units, pfld_default_num_threads());
 	ck_assert_uint_gt(infos[0].memory_bytes, 1 << 20);
 	// A mask that hides everything leaves cpu, and is explained.
-	struct pfld_device_mask mask = {.has_visible_devices = true, .has_cuda_visible_devices = true, .cuda_visible_devices = "-1"};
+	struct pfld_device_mask mask = {
+		.has_visible_devices = true, .has_cuda_visible_devices = true, .cuda_visible_devices = "-1"};
 	char notes[1024];
 	ck_assert_int_eq(pfld_device_list(&mask, infos, 8, notes, sizeof notes), 1);
 	ck_assert_str_eq(infos[0].name, "cpu");
@@ -64,7 +65,8 @@ START_TEST(opens_by_name)
 		ck_assert_ptr_nonnull(strstr(error.message, "there is: cpu"));
 	}
 	// The reason stands in the message when masking hid it.
-	struct pfld_device_options masked = {.mask = &(struct pfld_device_mask){.has_visible_devices = true, .visible_devices = "7"}};
+	struct pfld_device_options masked = {
+		.mask = &(struct pfld_device_mask){.has_visible_devices = true, .visible_devices = "7"}};
 	ck_assert_int_eq(pfld_device_open(&device, "opencl:0", &masked, &error), PFLD_ERR_NO_DEVICE);
 	ck_assert_ptr_nonnull(strstr(error.message, "entry 1, \"7\""));
 }
@@ -100,8 +102,10 @@ START_TEST(memory_is_counted_and_limited)
 	struct pfld_memory memory;
 	ck_assert_int_eq(pfld_device_region_create(device, 60000, PFLD_MEMORY_PARAMETERS, "weights", &a, &error), PFLD_OK);
 	ck_assert_int_eq((uintptr_t)a.host % 64, 0);
-	for (size_t i = 0; i < a.bytes; i++) if (((char *)a.host)[i]) ck_abort_msg("byte %zu is not zero", i);
-	ck_assert_int_eq(pfld_device_region_create(device, 40001, PFLD_MEMORY_OTHER, "a picture", &b, &error), PFLD_ERR_MEMORY);
+	for (size_t i = 0; i < a.bytes; i++)
+		if (((char *)a.host)[i]) ck_abort_msg("byte %zu is not zero", i);
+	ck_assert_int_eq(pfld_device_region_create(device, 40001, PFLD_MEMORY_OTHER, "a picture", &b, &error),
+					 PFLD_ERR_MEMORY);
 	ck_assert_ptr_nonnull(strstr(error.message, "a picture needs 40001 bytes"));
 	ck_assert_ptr_nonnull(strstr(error.message, "100000"));
 	ck_assert_ptr_nonnull(strstr(error.message, "60000 are taken"));
@@ -120,7 +124,8 @@ START_TEST(memory_is_counted_and_limited)
 	pfld_device_close(&device);
 	// Without a limit the device itself is one.
 	device = open_cpu(NULL);
-	ck_assert_int_eq(pfld_device_region_create(device, SIZE_MAX / 2, PFLD_MEMORY_OTHER, "the moon", &a, &error), PFLD_ERR_MEMORY);
+	ck_assert_int_eq(pfld_device_region_create(device, SIZE_MAX / 2, PFLD_MEMORY_OTHER, "the moon", &a, &error),
+					 PFLD_ERR_MEMORY);
 	ck_assert_ptr_nonnull(strstr(error.message, "the moon needs"));
 	pfld_device_memory(device, &memory);
 	ck_assert_uint_eq(memory.current_bytes, 0);
@@ -141,7 +146,8 @@ static void count_errors(void *context, enum pfld_log_level level, const char *t
 
 START_TEST(close_refuses_while_tensors_live)
 {
-	struct pfld_device *device = open_cpu(&(struct pfld_device_options){.log = {.write = count_errors}}), *kept = device;
+	struct pfld_device *device = open_cpu(&(struct pfld_device_options){.log = {.write = count_errors}}),
+					   *kept = device;
 	struct pfld_tensor *tensor = NULL;
 	ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_REAL_TYPE, &(struct pfld_shape){1, {3}}, NULL), PFLD_OK);
 	num_errors = 0;

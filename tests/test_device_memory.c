@@ -58,8 +58,10 @@ START_TEST(devices)
 			break;
 		}
 		// What is not needed may fail unnoticed: the processor's name, a control group's limit.
-		if (!status) pfld_device_close(&device);
-		else ck_assert(status == PFLD_ERR_MEMORY && error.message[0]);
+		if (!status)
+			pfld_device_close(&device);
+		else
+			ck_assert(status == PFLD_ERR_MEMORY && error.message[0]);
 		ck_assert_ptr_null(device);
 	}
 	ck_assert_int_gt(enough, 8);

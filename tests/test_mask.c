@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Masking by PFLD_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES over lists of devices that are made up: what is left, in which
-// order, and that each cut is explained.
+// Masking by PFLD_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES over lists of devices that are made up: what is left, in
+// which order, and that each cut is explained.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "base/base.h"
 #include <pfld/device.h>
@@ -38,7 +38,8 @@ static struct pfld_device_mask mask_of(const char *visible, const char *cuda)
 
 static char notes[4096];
 
-// `expected`: the digits of the OpenCL devices that are left, in order. `note`: a text that the notes must hold, or NULL.
+// `expected`: the digits of the OpenCL devices that are left, in order. `note`: a text that the notes must hold, or
+// NULL.
 static void check_mask(const char *visible, const char *cuda, const char *expected, const char *note)
 {
 	struct pfld_device_mask mask = mask_of(visible, cuda);
@@ -48,10 +49,10 @@ static void check_mask(const char *visible, const char *cuda, const char *expect
 	ck_assert_int_ge(num, 1);
 	ck_assert_int_eq(order[0], 0); // cpu is never masked
 	for (int32_t i = 1; i < num; i++) left[i - 1] = (char)('0' + order[i] - 1);
-	ck_assert_msg(!strcmp(left, expected), "PFLD \"%s\" CUDA \"%s\": left \"%s\", expected \"%s\"", visible ? visible : "unset",
-	              cuda ? cuda : "unset", left, expected);
-	ck_assert_msg(!note || strstr(notes, note), "PFLD \"%s\" CUDA \"%s\": no \"%s\" in:\n%s", visible ? visible : "unset",
-	              cuda ? cuda : "unset", note ? note : "", notes);
+	ck_assert_msg(!strcmp(left, expected), "PFLD \"%s\" CUDA \"%s\": left \"%s\", expected \"%s\"",
+				  visible ? visible : "unset", cuda ? cuda : "unset", left, expected);
+	ck_assert_msg(!note || strstr(notes, note), "PFLD \"%s\" CUDA \"%s\": no \"%s\" in:\n%s",
+				  visible ? visible : "unset", cuda ? cuda : "unset", note ? note : "", notes);
 	if (strlen(expected) < 4) ck_assert_str_ne(notes, "");
 }
 
@@ -78,7 +79,8 @@ START_TEST(numbers)
 	check_mask("  ", NULL, "", "is empty");
 	check_mask("-1", NULL, "", "entry 1, \"-1\", is negative");
 	check_mask("0,2,-1,1", NULL, "02", "entry 3, \"-1\", is negative: the list ends before it, with 2 devices");
-	check_mask("1,4,0", NULL, "1", "entry 2, \"4\", is above the last device's number: the list ends before it, with 1 device\n");
+	check_mask("1,4,0", NULL, "1",
+			   "entry 2, \"4\", is above the last device's number: the list ends before it, with 1 device\n");
 	check_mask("0,x,1", NULL, "0", "entry 2, \"x\", is no number");
 	check_mask("0,,1", NULL, "0", "entry 2, \"\", is empty");
 	check_mask("0,", NULL, "0", "entry 2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Losses: values against the formulas of <pfld/loss.h> in double with the C library's functions, gradients against finite
-// differences of those formulas, running sums; and the functions of backends/cpu/math.h against the C library's.
+// Losses: values against the formulas of <pfld/loss.h> in double with the C library's functions, gradients against
+// finite differences of those formulas, running sums; and the functions of backends/cpu/math.h against the C library's.
 #include "cpu/math.h"
 #include "op_case.h"
 #include <pfld/loss.h>
@@ -60,7 +60,8 @@ static double sample_loss(const struct batch *b, int32_t m)
 			sum += target_loss(&b->attr, b->prediction[at], b->target[at]);
 			continue;
 		}
-		double total = 0, share = (1 - b->attr.label_smoothing) * b->target[at] + b->attr.label_smoothing / b->num_channels;
+		double total = 0,
+			   share = (1 - b->attr.label_smoothing) * b->target[at] + b->attr.label_smoothing / b->num_channels;
 		const double *pixel = b->prediction + at - i % b->num_channels;
 		for (int32_t j = 0; j < b->num_channels; j++) total += exp(pixel[j] - pixel[i % b->num_channels]);
 		sum += share * log(total);
@@ -101,9 +102,14 @@ static void loss_one(enum pfld_loss_kind kind, int32_t n, int32_t h, int32_t c, 
 	struct op_case t = new_case(PFLD_OP_LOSS, n, SEED + (uint64_t)kind);
 	struct batch b = {.n = n, .num_targets = h * c, .num_channels = c};
 	bool angles = pfld_loss_uses_angles(kind), points = kind < PFLD_LOSS_SOFTMAX_CROSS_ENTROPY;
-	b.attr = t.op.attr.loss = (struct pfld_loss_attr){
-		.kind = kind, .wing_w = 10, .wing_epsilon = 2, .wing_c = 10 - 10 * log(6), .point_scale = points ? 20 : 1, .beta = 3,
-		.label_smoothing = with & SMOOTH ? 0.1 : 0, .mean_over_targets = with & MEAN};
+	b.attr = t.op.attr.loss = (struct pfld_loss_attr){.kind = kind,
+													  .wing_w = 10,
+													  .wing_epsilon = 2,
+													  .wing_c = 10 - 10 * log(6),
+													  .point_scale = points ? 20 : 1,
+													  .beta = 3,
+													  .label_smoothing = with & SMOOTH ? 0.1 : 0,
+													  .mean_over_targets = with & MEAN};
 	t.run.loss_scale = 8;
 	b.prediction = add_src(&t, 0, h, 1, c, 0, points ? 0 : -4, points ? 1 : 4);
 	b.target = add_src(&t, 1, h, 1, c, 0, 0, 1);
@@ -112,14 +118,17 @@ static void loss_one(enum pfld_loss_kind kind, int32_t n, int32_t h, int32_t c, 
 	if (with & ATTRIBUTES) make_binary(b.attributes = add_src(&t, 4, 1, 1, 6, 0, 0, 1), n * 6);
 	if (angles) b.angles = add_src(&t, 5, 1, 1, 3, 0, -2, 2);
 	if (angles) b.true_angles = add_src(&t, 6, 1, 1, 3, 0, -90, 90);
-	for (int32_t i = 0; (with & MASK) && i < n * h * c; i++) if (b.mask[i] == 0 && points) b.target[i] = NAN; // missing
+	for (int32_t i = 0; (with & MASK) && i < n * h * c; i++)
+		if (b.mask[i] == 0 && points) b.target[i] = NAN; // missing
 	double *loss = add_dst(&t, 0, 1, 1, 1, 0), *dprediction = add_dst(&t, 1, h, 1, c, 0);
 	double *dangles = angles ? add_dst(&t, 2, 1, 1, 3, 0) : NULL;
 	for (int32_t m = 0; m < n; m++) loss[m] = sample_loss(&b, m);
 	for (int32_t i = 0; i < n * h * c; i++) dprediction[i] = 8 * slope_at(&b, b.prediction, i);
 	for (int32_t i = 0; angles && i < 3 * n; i++) dangles[i] = 8 * slope_at(&b, b.angles, i);
-	if (sizeof(pfld_real) == 8) t.tolerance = 1e-6; // of the differences
-	else t.tolerance = 4e-6;
+	if (sizeof(pfld_real) == 8)
+		t.tolerance = 1e-6; // of the differences
+	else
+		t.tolerance = 4e-6;
 	char name[80];
 	snprintf(name, sizeof name, "loss %d with %d, seed %d", (int)kind, (int)with, SEED);
 	check_case(&t, name);
@@ -161,7 +170,8 @@ START_TEST(losses_at_kinks)
 		free(add_dst(&t, 0, 1, 1, 1, 0));
 		t.expected[0] = NULL;
 		double *gradient = add_dst(&t, 1, 1, 1, 6, 0);
-		for (int32_t i = 0; i < 6; i++) gradient[i] = k == 0 ? wing[i] * (fabs(x[i]) < 3 ? 0.3 : 1) : k == 1 ? l1[i] : smooth[i];
+		for (int32_t i = 0; i < 6; i++)
+			gradient[i] = k == 0 ? wing[i] * (fabs(x[i]) < 3 ? 0.3 : 1) : k == 1 ? l1[i] : smooth[i];
 		check_case(&t, "kinks");
 		free_case(&t);
 	}
@@ -228,7 +238,8 @@ static void near_by(const char *name, double x, double got, double expected, dou
 START_TEST(functions)
 {
 	struct pfld_random random = pfld_random_stream(SEED, PFLD_RANDOM_TEST, 0, 0);
-	static const double special[] = {0, 1, -1, 0.625, 1e-300, 1e-17, 709.7, 710, -708, -745, -746, 5e-324, 1e300, INFINITY, -INFINITY, NAN};
+	static const double special[] = {0,    1,    -1,   0.625,  1e-300, 1e-17,    709.7,     710,
+									 -708, -745, -746, 5e-324, 1e300,  INFINITY, -INFINITY, NAN};
 	for (int32_t i = 0; i < 200000; i++) {
 		double range = i % 3 == 0 ? 1 : i % 3 == 1 ? 30 : 700, x = pfld_random_range(&random, -range, range), s, c;
 		if (i < (int32_t)PFLD_COUNT(special)) x = special[i];
@@ -238,8 +249,10 @@ START_TEST(functions)
 		near_by("sigmoid", x, pfld_cpu_sigmoid(x), x < -700 ? exp(x) : 1 / (1 + exp(-x)), 4);
 		if (fabs(x) > 1e9 && isfinite(x)) continue;
 		pfld_cpu_sincos(x, &s, &c);
-		if (isnan(sin(x))) ck_assert(isnan(s) && isnan(c));
-		else if (fabs(s - sin(x)) > 2e-16 + 1e-16 * fabs(x) || fabs(c - cos(x)) > 2e-16 + 1e-16 * fabs(x)) ck_abort_msg("sincos(%.17g)", x);
+		if (isnan(sin(x)))
+			ck_assert(isnan(s) && isnan(c));
+		else if (fabs(s - sin(x)) > 2e-16 + 1e-16 * fabs(x) || fabs(c - cos(x)) > 2e-16 + 1e-16 * fabs(x))
+			ck_abort_msg("sincos(%.17g)", x);
 	}
 	ck_assert(isnan(pfld_cpu_log(-1)));
 	near_by("power", 0.999, pfld_cpu_power(0.999, 1000), pow(0.999, 1000), 2000);
@@ -252,7 +265,7 @@ int main(void)
 	Suite *suite = suite_create("ops_loss");
 	TCase *tests = tcase_create("ops_loss");
 	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, open_devices, close_devices);
 	tcase_add_test(tests, losses);
 	tcase_add_test(tests, losses_at_kinks);

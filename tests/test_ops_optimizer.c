@@ -13,7 +13,12 @@ enum { SEED = 31, COUNT = 40013, NUM_PARAMETERS = COUNT + 100 };
 
 // Padding between runs, an empty run, runs over several chunks, parameters in another order than gradients.
 static const struct pfld_parameter_factor factors[] = {
-	{0, 3, 40050, 1, 0}, {5, 1, 0, 2, 0.5}, {8, 17000, 1, 1, 0.01}, {17010, 0, 5, 1, 1}, {17010, 22999, 17010, 0.25, 0.1}, {40010, 3, 17005, 1, 0},
+	{0, 3, 40050, 1, 0},
+	{5, 1, 0, 2, 0.5},
+	{8, 17000, 1, 1, 0.01},
+	{17010, 0, 5, 1, 1},
+	{17010, 22999, 17010, 0.25, 0.1},
+	{40010, 3, 17005, 1, 0},
 };
 
 struct state {
@@ -22,14 +27,16 @@ struct state {
 
 // One element's step in double, straight from the header.
 static struct state step_one(const struct pfld_optimizer_attr *a, const struct pfld_run *run,
-                             const struct pfld_parameter_factor *f, struct state x, double g, double norm)
+							 const struct pfld_parameter_factor *f, struct state x, double g, double norm)
 {
 	double lr = run->learning_rate * f->learning_rate, t = (double)run->optimizer_step;
 	g *= run->gradient_scale;
 	if (a->clip_norm > 0) g *= fmin(1, a->clip_norm / (norm * run->gradient_scale + 1e-6));
 	if (a->clip_value > 0) g = fmax(-a->clip_value, fmin(a->clip_value, g));
-	if (a->decoupled_decay) x.p -= lr * f->weight_decay * x.p;
-	else g += f->weight_decay * x.p;
+	if (a->decoupled_decay)
+		x.p -= lr * f->weight_decay * x.p;
+	else
+		g += f->weight_decay * x.p;
 	double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), d;
 	switch ((enum pfld_optimizer_kind)a->kind) {
 	case PFLD_SGD:
@@ -54,8 +61,10 @@ static struct state step_one(const struct pfld_optimizer_attr *a, const struct p
 	case PFLD_ADAMW:
 		x.s1 = a->beta1 * x.s1 + (1 - a->beta1) * g;
 		x.s2 = a->beta2 * x.s2 + (1 - a->beta2) * g * g;
-		if (a->epsilon_inside) x.p -= lr * sqrt(c2) / c1 * x.s1 / (sqrt(x.s2) + a->epsilon);
-		else x.p -= lr * (x.s1 / c1) / (sqrt(x.s2 / c2) + a->epsilon);
+		if (a->epsilon_inside)
+			x.p -= lr * sqrt(c2) / c1 * x.s1 / (sqrt(x.s2) + a->epsilon);
+		else
+			x.p -= lr * (x.s1 / c1) / (sqrt(x.s2 / c2) + a->epsilon);
 		break;
 	}
 	return x;
@@ -95,7 +104,8 @@ static void step_all(struct op_case *t, double norm)
 	for (int32_t f = 0; f < attr->num_factors; f++) {
 		for (int64_t i = 0; i < factors[f].count; i++) {
 			int64_t at = factors[f].first + i, place = factors[f].parameter_first + i;
-			struct state x = {t->before[0][place], states > 0 ? t->before[1][at] : 0, states > 1 ? t->before[2][at] : 0};
+			struct state x = {t->before[0][place], states > 0 ? t->before[1][at] : 0,
+							  states > 1 ? t->before[2][at] : 0};
 			x = step_one(attr, &t->run, &factors[f], x, t->src[0][at], norm);
 			t->expected[0][place] = x.p;
 			if (states > 0) t->expected[1][at] = x.s1;
@@ -140,7 +150,8 @@ START_TEST(nothing_happens_when_not_finite)
 {
 	static const double bad[] = {INFINITY, NAN};
 	for (int32_t i = 0; i < 3; i++) {
-		struct op_case t = optimizer_case(&(struct pfld_optimizer_attr){.kind = PFLD_ADAM, .epsilon = 1e-8}, i < 2 ? bad[i] : 1);
+		struct op_case t =
+			optimizer_case(&(struct pfld_optimizer_attr){.kind = PFLD_ADAM, .epsilon = 1e-8}, i < 2 ? bad[i] : 1);
 		t.src[2][PFLD_SUMS_BAD] = i == 2;
 		t.tolerance = 0;
 		check_case(&t, "a step that must not be taken");
@@ -196,7 +207,7 @@ int main(void)
 	Suite *suite = suite_create("ops_optimizer");
 	TCase *tests = tcase_create("ops_optimizer");
 	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, open_devices, close_devices);
 	tcase_add_test(tests, steps);
 	tcase_add_test(tests, nothing_happens_when_not_finite);

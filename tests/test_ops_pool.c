@@ -13,29 +13,32 @@ static const struct {
 	int32_t n, h, w, c, extra;
 	int32_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, out_h, out_w;
 } shapes[] = {
-	{1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1},
-	{3, 4, 6, 5, 2, 2, 2, 2, 2, 0, 0, 2, 3},    // side by side
-	{2, 7, 9, 17, 0, 3, 3, 2, 2, 1, 1, 4, 5},   // overlapping, padded on both sides
-	{2, 8, 8, 33, 3, 3, 2, 1, 3, 2, 0, 9, 3},   // more padding than the picture needs, uneven
-	{4, 7, 7, 290, 0, 7, 7, 1, 1, 0, 0, 1, 1},  // global, channels over one block
-	{2, 3, 5, 16, 1, 9, 9, 4, 4, 4, 4, 1, 2},   // windows larger than the picture
-	{2, 6, 6, 8, 0, 2, 2, 3, 3, 0, 0, 2, 2},    // gaps between windows
+	{1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1},   {3, 4, 6, 5, 2, 2, 2, 2, 2, 0, 0, 2, 3}, // side by side
+	{2, 7, 9, 17, 0, 3, 3, 2, 2, 1, 1, 4, 5},  // overlapping, padded on both sides
+	{2, 8, 8, 33, 3, 3, 2, 1, 3, 2, 0, 9, 3},  // more padding than the picture needs, uneven
+	{4, 7, 7, 290, 0, 7, 7, 1, 1, 0, 0, 1, 1}, // global, channels over one block
+	{2, 3, 5, 16, 1, 9, 9, 4, 4, 4, 4, 1, 2},  // windows larger than the picture
+	{2, 6, 6, 8, 0, 2, 2, 3, 3, 0, 0, 2, 2},   // gaps between windows
 };
 
 static void set_attributes(struct op_case *t, int32_t s, bool max)
 {
 	t->op.attr.pool = (struct pfld_pool_attr){
 		.max = max,
-		.kernel_h = shapes[s].kernel_h, .kernel_w = shapes[s].kernel_w,
-		.stride_h = shapes[s].stride_h, .stride_w = shapes[s].stride_w,
-		.pad_top = shapes[s].pad_top, .pad_left = shapes[s].pad_left,
+		.kernel_h = shapes[s].kernel_h,
+		.kernel_w = shapes[s].kernel_w,
+		.stride_h = shapes[s].stride_h,
+		.stride_w = shapes[s].stride_w,
+		.pad_top = shapes[s].pad_top,
+		.pad_left = shapes[s].pad_left,
 	};
 }
 
 // The index in x (n, h, w, c) that tap (i, j) of output (sample, row, column, channel) reads, or -1 for padding.
 static int32_t tap(int32_t s, int32_t sample, int32_t row, int32_t column, int32_t channel, int32_t i, int32_t j)
 {
-	int32_t y = row * shapes[s].stride_h - shapes[s].pad_top + i, x = column * shapes[s].stride_w - shapes[s].pad_left + j;
+	int32_t y = row * shapes[s].stride_h - shapes[s].pad_top + i,
+			x = column * shapes[s].stride_w - shapes[s].pad_left + j;
 	if (y < 0 || x < 0 || y >= shapes[s].h || x >= shapes[s].w) return -1;
 	return ((sample * shapes[s].h + y) * shapes[s].w + x) * shapes[s].c + channel;
 }
@@ -124,7 +127,8 @@ START_TEST(not_a_number_comes_through)
 {
 	for (int32_t max = 0; max < 2; max++) {
 		struct op_case t = new_case(PFLD_OP_POOL, 1, SEED);
-		t.op.attr.pool = (struct pfld_pool_attr){.max = max, .kernel_h = 1, .kernel_w = 4, .stride_h = 1, .stride_w = 4};
+		t.op.attr.pool =
+			(struct pfld_pool_attr){.max = max, .kernel_h = 1, .kernel_w = 4, .stride_h = 1, .stride_w = 4};
 		double *x = add_src(&t, 0, 1, 4, 21, 0, 0, 1), *y = add_dst(&t, 0, 1, 1, 21, 0);
 		for (int32_t j = 0; j < 21; j++) {
 			if (j % 5 != 4) x[j % 5 * 21 + j] = NAN; // first, in between, last
@@ -158,7 +162,7 @@ int main(void)
 	Suite *suite = suite_create("ops_pool");
 	TCase *tests = tcase_create("ops_pool");
 	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, open_devices, close_devices);
 	tcase_add_test(tests, pool);
 	tcase_add_test(tests, pool_gradient);

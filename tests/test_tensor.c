@@ -32,7 +32,8 @@ static struct pfld_tensor *make(struct pfld_shape shape)
 
 START_TEST(made_and_destroyed)
 {
-	struct pfld_tensor *tensor = make((struct pfld_shape){4, {2, 3, 5, 7}}), *number = make((struct pfld_shape){0, {0}});
+	struct pfld_tensor *tensor = make((struct pfld_shape){4, {2, 3, 5, 7}}),
+					   *number = make((struct pfld_shape){0, {0}});
 	struct pfld_memory memory;
 	ck_assert_int_eq(pfld_tensor_elements(tensor), 210);
 	ck_assert_int_eq(pfld_tensor_elements(number), 1);
@@ -57,14 +58,22 @@ END_TEST
 
 START_TEST(wrong_shapes_are_refused)
 {
-	static const struct pfld_shape wrong[] = {{1, {0}}, {2, {3, -1}}, {9, {1}}, {-1, {1}}, {2, {INT64_MAX, 4}}, {3, {1 << 30, 1 << 30, 1 << 30}}, {1, {INT64_MAX / 4}}};
+	static const struct pfld_shape wrong[] = {{1, {0}},
+											  {2, {3, -1}},
+											  {9, {1}},
+											  {-1, {1}},
+											  {2, {INT64_MAX, 4}},
+											  {3, {1 << 30, 1 << 30, 1 << 30}},
+											  {1, {INT64_MAX / 4}}};
 	struct pfld_tensor *tensor = NULL;
 	for (size_t i = 0; i < PFLD_COUNT(wrong); i++) {
 		ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_F32, &wrong[i], &error), PFLD_ERR_ARGUMENT);
 		ck_assert_str_ne(error.message, "");
 	}
-	ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_F64, &(struct pfld_shape){1, {3}}, &error), PFLD_ERR_UNSUPPORTED);
-	ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_F32, &(struct pfld_shape){1, {INT64_MAX / 64}}, &error), PFLD_ERR_MEMORY);
+	ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_F64, &(struct pfld_shape){1, {3}}, &error),
+					 PFLD_ERR_UNSUPPORTED);
+	ck_assert_int_eq(pfld_tensor_create(&tensor, device, PFLD_F32, &(struct pfld_shape){1, {INT64_MAX / 64}}, &error),
+					 PFLD_ERR_MEMORY);
 	ck_assert_ptr_null(tensor);
 	ck_assert_int_eq(device->num_users, 0);
 }
@@ -94,7 +103,8 @@ START_TEST(copied_and_converted)
 	ck_assert_int_eq(pfld_tensor_download(tensor, PFLD_F32, floats, -1, &error), PFLD_ERR_SHAPE);
 	ck_assert_int_eq(pfld_tensor_fill(tensor, -2.5, &error), PFLD_OK);
 	ck_assert_int_eq(pfld_tensor_download(tensor, PFLD_F32, floats, NUM, &error), PFLD_OK);
-	for (int i = 0; i < NUM; i++) if (floats[i] != -2.5f) ck_abort_msg("element %d", i);
+	for (int i = 0; i < NUM; i++)
+		if (floats[i] != -2.5f) ck_abort_msg("element %d", i);
 	pfld_tensor_destroy(&tensor);
 }
 END_TEST
@@ -134,8 +144,11 @@ START_TEST(over_memory_of_others)
 	struct pfld_tensor *tensor = NULL, *view = NULL;
 	bool is_valid = true;
 	float number = 3;
-	ck_assert_int_eq(pfld_device_region_create(device, 256, PFLD_MEMORY_ACTIVATIONS, "activations", &region, &error), PFLD_OK);
-	ck_assert_int_eq(pfld_tensor_wrap(&tensor, device, &(struct pfld_shape){1, {8}}, &region, 64, check_owner, &is_valid, &error), PFLD_OK);
+	ck_assert_int_eq(pfld_device_region_create(device, 256, PFLD_MEMORY_ACTIVATIONS, "activations", &region, &error),
+					 PFLD_OK);
+	ck_assert_int_eq(
+		pfld_tensor_wrap(&tensor, device, &(struct pfld_shape){1, {8}}, &region, 64, check_owner, &is_valid, &error),
+		PFLD_OK);
 	ck_assert_int_eq(pfld_tensor_view(&view, tensor, 2, &(struct pfld_shape){1, {1}}, &error), PFLD_OK);
 	ck_assert_int_eq(pfld_tensor_upload(view, PFLD_F32, &number, 1, &error), PFLD_OK);
 	ck_assert(((float *)region.host)[18] == 3);
@@ -159,7 +172,8 @@ START_TEST(a_lost_device_stays_lost)
 	ck_assert_int_eq(pfld_tensor_upload(tensor, PFLD_F32, &number, 1, &error), PFLD_ERR_DEVICE_LOST);
 	ck_assert_int_eq(pfld_tensor_download(tensor, PFLD_F32, &number, 1, &error), PFLD_ERR_DEVICE_LOST);
 	ck_assert_int_eq(pfld_tensor_fill(tensor, 0, &error), PFLD_ERR_DEVICE_LOST);
-	ck_assert_int_eq(pfld_tensor_create(&none, device, PFLD_F32, &(struct pfld_shape){1, {4}}, &error), PFLD_ERR_DEVICE_LOST);
+	ck_assert_int_eq(pfld_tensor_create(&none, device, PFLD_F32, &(struct pfld_shape){1, {4}}, &error),
+					 PFLD_ERR_DEVICE_LOST);
 	ck_assert_int_eq(pfld_device_finish(device, &error), PFLD_ERR_DEVICE_LOST);
 	ck_assert_ptr_nonnull(strstr(error.message, "cpu"));
 	pfld_tensor_destroy(&tensor);

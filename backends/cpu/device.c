@@ -88,14 +88,14 @@ static void close_device(struct pfld_backend_device **device)
 }
 
 static enum pfld_status open_device(struct pfld_backend_device **device, int32_t index,
-                                    const struct pfld_device_options *options, struct pfld_error *error)
+									const struct pfld_device_options *options, struct pfld_error *error)
 {
 	const struct pfld_cpu_kernels *kernels = find_level(options->cpu_level);
 	if (!kernels) {
 		char shown[PFLD_SHOWN_BYTES], names[64];
 		name_levels(names, sizeof names);
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "there is no cpu level \"%s\" here; there is: %s",
-		                 pfld_show(shown, options->cpu_level, 64), names);
+						 pfld_show(shown, options->cpu_level, 64), names);
 	}
 	struct pfld_backend_device *opened = pfld_calloc(1, sizeof *opened);
 	if (!opened) return pfld_fail_memory(error, sizeof *opened, "a device");
@@ -135,7 +135,7 @@ static const char *level(const struct pfld_backend_device *device)
 // ---- memory ----
 
 static enum pfld_status region_create(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
-                                      struct pfld_error *error)
+									  struct pfld_error *error)
 {
 	void *pages = pfld_pages_alloc(bytes);
 	if (!pages) return pfld_fail_memory(error, bytes, "a region");
@@ -149,21 +149,21 @@ static void region_destroy(struct pfld_backend_device *device, struct pfld_regio
 }
 
 static enum pfld_status upload(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
-                               const void *source, size_t bytes, struct pfld_error *error)
+							   const void *source, size_t bytes, struct pfld_error *error)
 {
 	memcpy((char *)region->host + offset_bytes, source, bytes);
 	return PFLD_OK;
 }
 
-static enum pfld_status download(struct pfld_backend_device *device, const struct pfld_region *region, size_t offset_bytes,
-                                 void *destination, size_t bytes, struct pfld_error *error)
+static enum pfld_status download(struct pfld_backend_device *device, const struct pfld_region *region,
+								 size_t offset_bytes, void *destination, size_t bytes, struct pfld_error *error)
 {
 	memcpy(destination, (const char *)region->host + offset_bytes, bytes);
 	return PFLD_OK;
 }
 
 static enum pfld_status fill(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
-                             const void *pattern, size_t element_bytes, size_t count, struct pfld_error *error)
+							 const void *pattern, size_t element_bytes, size_t count, struct pfld_error *error)
 {
 	char *at = (char *)region->host + offset_bytes;
 	for (size_t i = 0; i < count; i++) memcpy(at + i * element_bytes, pattern, element_bytes);
@@ -208,7 +208,7 @@ static size_t workspace_bytes(const struct pfld_backend_device *device, const st
 
 // Which kernel serves an op is a function of its shapes and found out at each enqueue: there is nothing to keep.
 static enum pfld_status prepare(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
-                                struct pfld_op_state **state, struct pfld_error *error)
+								struct pfld_op_state **state, struct pfld_error *error)
 {
 	*state = NULL;
 	return PFLD_OK;
@@ -219,8 +219,8 @@ static void release(struct pfld_backend_device *device, struct pfld_op_state **s
 	*state = NULL;
 }
 
-static enum pfld_status enqueue(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                                const struct pfld_run *run, struct pfld_error *error)
+static enum pfld_status enqueue(struct pfld_backend_device *device, const struct pfld_op *op,
+								struct pfld_op_state *state, const struct pfld_run *run, struct pfld_error *error)
 {
 	pfld_cpu_ops[op->kind]->enqueue(device, op, run);
 	return PFLD_OK;

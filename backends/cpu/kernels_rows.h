@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The kernels of everything that is no convolution, one table per instruction-set level: rows of pixels through
-// activations, batch norm and sums, windows of pooling, runs of parameters through an optimizer. Callers: op_*.c, which do
-// blocking and threading. No byte beyond the given elements is read or written. What is element by element gives the same
-// bits wherever the element lies.
+// activations, batch norm and sums, windows of pooling, runs of parameters through an optimizer. Callers: op_*.c, which
+// do blocking and threading. No byte beyond the given elements is read or written. What is element by element gives the
+// same bits wherever the element lies.
 #ifndef PFLD_CPU_KERNELS_ROWS_H
 #define PFLD_CPU_KERNELS_ROWS_H
 
@@ -87,11 +87,11 @@ struct pfld_cpu_row_kernels {
 	void (*slopes_gradient)(const struct pfld_cpu_gradient *gradient, pfld_real *sums, ptrdiff_t sums_stride);
 
 	// Mean and sum of squared distances to it, per channel. pivot: scratch (num_channels).
-	void (*bn_statistics)(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, pfld_real *mean,
-	                      pfld_real *m2, pfld_real *pivot);
+	void (*bn_statistics)(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
+						  pfld_real *mean, pfld_real *m2, pfld_real *pivot);
 	// Sums of dz and of dz (x - mean), per channel. scratch: 2 num_channels.
 	void (*bn_gradient_sums)(const struct pfld_cpu_gradient *gradient, pfld_real *sum_dz, pfld_real *sum_dz_x,
-	                         pfld_real *scratch);
+							 pfld_real *scratch);
 	// dx = scale ((dz - mean_dz) - (x - mean) slope_x); mean_dz, slope_x: (num_channels)
 	void (*bn_gradient)(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz, const pfld_real *slope_x);
 
@@ -112,10 +112,11 @@ void pfld_cpu_apply_c(const struct pfld_cpu_apply *apply);
 void pfld_cpu_apply_gradient_c(const struct pfld_cpu_gradient *gradient);
 void pfld_cpu_slopes_gradient_c(const struct pfld_cpu_gradient *gradient, pfld_real *sums, ptrdiff_t sums_stride);
 void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
-                              pfld_real *mean, pfld_real *m2, pfld_real *pivot);
+							  pfld_real *mean, pfld_real *m2, pfld_real *pivot);
 void pfld_cpu_bn_gradient_sums_c(const struct pfld_cpu_gradient *gradient, pfld_real *sum_dz, pfld_real *sum_dz_x,
-                                 pfld_real *scratch);
-void pfld_cpu_bn_gradient_c(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz, const pfld_real *slope_x);
+								 pfld_real *scratch);
+void pfld_cpu_bn_gradient_c(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz,
+							const pfld_real *slope_x);
 void pfld_cpu_add_c(const struct pfld_cpu_add *add);
 void pfld_cpu_pool_average_c(const struct pfld_cpu_window *window, pfld_real *y);
 void pfld_cpu_pool_max_c(const struct pfld_cpu_window *window, pfld_real *y);
@@ -129,10 +130,10 @@ void pfld_cpu_optimizer_step_c(const struct pfld_cpu_step *step);
 void pfld_cpu_apply_avx2(const struct pfld_cpu_apply *apply);
 void pfld_cpu_apply_gradient_avx2(const struct pfld_cpu_gradient *gradient);
 void pfld_cpu_slopes_gradient_avx2(const struct pfld_cpu_gradient *gradient, float *sums, ptrdiff_t sums_stride);
-void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, float *mean,
-                                 float *m2, float *pivot);
+void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
+								 float *mean, float *m2, float *pivot);
 void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x,
-                                    float *scratch);
+									float *scratch);
 void pfld_cpu_bn_gradient_avx2(const struct pfld_cpu_gradient *gradient, const float *mean_dz, const float *slope_x);
 void pfld_cpu_add_avx2(const struct pfld_cpu_add *add);
 void pfld_cpu_pool_average_avx2(const struct pfld_cpu_window *window, float *y);
@@ -150,7 +151,7 @@ static inline int64_t pfld_cpu_pivot_pixels(int64_t num_pixels)
 }
 // Turns sums of distances to the pivot and of their squares into mean and m2, in place.
 static inline void pfld_cpu_finish_statistics(int64_t num_pixels, int32_t num_channels, const pfld_real *pivot,
-                                              pfld_real *mean, pfld_real *m2)
+											  pfld_real *mean, pfld_real *m2)
 {
 	for (int32_t j = 0; j < num_channels; j++) {
 		double sum = mean[j], square = m2[j] - sum * sum / (double)num_pixels;

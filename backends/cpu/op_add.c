@@ -31,13 +31,14 @@ static void add(struct pfld_backend_device *device, const struct pfld_op *op, co
 		.device = device,
 		.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(y, run->n), y->c),
 		.dense = y->pixel_stride == y->c,
-		.add = {
-			.num_channels = y->c,
-			.num_src = op->attr.add.num_src,
-			.y = pfld_cpu_at(y),
-			.y_stride = y->pixel_stride,
-			.add = pfld_cpu_adds(op, 0, run),
-		},
+		.add =
+			{
+				.num_channels = y->c,
+				.num_src = op->attr.add.num_src,
+				.y = pfld_cpu_at(y),
+				.y_stride = y->pixel_stride,
+				.add = pfld_cpu_adds(op, 0, run),
+			},
 	};
 	for (int32_t i = 0; i < job.add.num_src; i++) {
 		job.add.x[i] = pfld_cpu_at(&op->src[i]);

@@ -7,7 +7,7 @@ struct job {
 	struct pfld_cpu_slabs slabs;
 	struct pfld_cpu_apply apply;
 	struct pfld_cpu_gradient gradient;
-	bool dense; // nothing is per channel and pixels lie side by side: a slab is one long pixel
+	bool dense;      // nothing is per channel and pixels lie side by side: a slab is one long pixel
 	pfld_real *sums; // of slopes
 	int64_t sums_per_slab;
 };
@@ -49,19 +49,20 @@ static void apply(struct pfld_backend_device *device, const struct pfld_op *op, 
 	bool prelu = op->attr.act.act == PFLD_ACT_PRELU;
 	struct job job = {
 		.device = device,
-		.apply = {
-			.num_channels = x->c,
-			.act = op->attr.act.act,
-			.slope = (pfld_real)op->attr.act.slope,
-			.x = pfld_cpu_at(x),
-			.x_stride = x->pixel_stride,
-			.scale = pfld_cpu_at(&op->src[1]),
-			.shift = pfld_cpu_at(&op->src[2]),
-			.slopes = prelu ? pfld_cpu_at(slopes) : NULL,
-			.slopes_stride = prelu && slopes_per_element(slopes, x) ? x->c : 0,
-			.y = pfld_cpu_at(y),
-			.y_stride = y->pixel_stride,
-		},
+		.apply =
+			{
+				.num_channels = x->c,
+				.act = op->attr.act.act,
+				.slope = (pfld_real)op->attr.act.slope,
+				.x = pfld_cpu_at(x),
+				.x_stride = x->pixel_stride,
+				.scale = pfld_cpu_at(&op->src[1]),
+				.shift = pfld_cpu_at(&op->src[2]),
+				.slopes = prelu ? pfld_cpu_at(slopes) : NULL,
+				.slopes_stride = prelu && slopes_per_element(slopes, x) ? x->c : 0,
+				.y = pfld_cpu_at(y),
+				.y_stride = y->pixel_stride,
+			},
 	};
 	job.slabs = cut(prelu ? slopes : &(struct pfld_operand){.tensor = PFLD_NO_TENSOR}, x, run->n);
 	job.dense = !job.apply.scale && !prelu && x->pixel_stride == x->c && y->pixel_stride == x->c;
@@ -119,7 +120,7 @@ static void element_slopes_item(void *arg, int32_t item, int32_t worker)
 }
 
 static void slopes_gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct job *parent,
-                            const struct pfld_run *run)
+							const struct pfld_run *run)
 {
 	const struct pfld_operand *dy = &op->src[0];
 	struct job job = *parent;
@@ -138,16 +139,17 @@ static void slopes_gradient(struct pfld_backend_device *device, const struct pfl
 	job.sums_per_slab = dy->c;
 	pfld_cpu_parallel(device, job.slabs.num_slabs, channel_slopes_item, &job);
 	pfld_cpu_merge(device, &(struct pfld_cpu_merge){
-		.parts = job.sums,
-		.part_stride = dy->c,
-		.num_parts = job.slabs.num_slabs,
-		.num_columns = dy->c,
-		.dst = dslopes,
-		.add = add,
-	});
+							   .parts = job.sums,
+							   .part_stride = dy->c,
+							   .num_parts = job.slabs.num_slabs,
+							   .num_columns = dy->c,
+							   .dst = dslopes,
+							   .add = add,
+						   });
 }
 
-static size_t gradient_workspace_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
+static size_t gradient_workspace_bytes(const struct pfld_backend_device *device, const struct pfld_op *op,
+									   int32_t batch)
 {
 	const struct pfld_operand *dy = &op->src[0];
 	if (!pfld_operand_present(&op->dst[1]) || slopes_per_element(&op->src[4], dy)) return 0;
@@ -160,27 +162,28 @@ static void apply_gradient(struct pfld_backend_device *device, const struct pfld
 	bool prelu = op->attr.act.act == PFLD_ACT_PRELU, none = op->attr.act.act == PFLD_ACT_NONE;
 	struct job job = {
 		.device = device,
-		.gradient = {
-			.num_channels = dy->c,
-			.act = op->attr.act.act,
-			.slope = (pfld_real)op->attr.act.slope,
-			.from_output = op->attr.act.from_output,
-			.dy = pfld_cpu_at(dy),
-			.dy_stride = dy->pixel_stride,
-			.x = none ? NULL : pfld_cpu_at(x),
-			.x_stride = x->pixel_stride,
-			.scale = pfld_cpu_at(&op->src[2]),
-			.shift = op->attr.act.from_output ? NULL : pfld_cpu_at(&op->src[3]),
-			.slopes = prelu ? pfld_cpu_at(slopes) : NULL,
-			.slopes_stride = prelu && slopes_per_element(slopes, dy) ? dy->c : 0,
-			.dx = pfld_cpu_at(dx),
-			.dx_stride = dx->pixel_stride,
-			.add = pfld_cpu_adds(op, 0, run),
-		},
+		.gradient =
+			{
+				.num_channels = dy->c,
+				.act = op->attr.act.act,
+				.slope = (pfld_real)op->attr.act.slope,
+				.from_output = op->attr.act.from_output,
+				.dy = pfld_cpu_at(dy),
+				.dy_stride = dy->pixel_stride,
+				.x = none ? NULL : pfld_cpu_at(x),
+				.x_stride = x->pixel_stride,
+				.scale = pfld_cpu_at(&op->src[2]),
+				.shift = op->attr.act.from_output ? NULL : pfld_cpu_at(&op->src[3]),
+				.slopes = prelu ? pfld_cpu_at(slopes) : NULL,
+				.slopes_stride = prelu && slopes_per_element(slopes, dy) ? dy->c : 0,
+				.dx = pfld_cpu_at(dx),
+				.dx_stride = dx->pixel_stride,
+				.add = pfld_cpu_adds(op, 0, run),
+			},
 	};
 	job.slabs = cut(prelu ? slopes : &(struct pfld_operand){.tensor = PFLD_NO_TENSOR}, dy, run->n);
 	job.dense = !job.gradient.scale && !prelu && dy->pixel_stride == dy->c && dx->pixel_stride == dy->c &&
-	            (none || x->pixel_stride == dy->c);
+				(none || x->pixel_stride == dy->c);
 	// Slopes first: dx may lie where dy does.
 	if (pfld_operand_present(&op->dst[1])) slopes_gradient(device, op, &job, run);
 	pfld_cpu_parallel(device, job.slabs.num_slabs, gradient_item, &job);

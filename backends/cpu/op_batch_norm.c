@@ -42,8 +42,8 @@ static void statistics_item(void *arg, int32_t item, int32_t worker)
 	int64_t num_channels = job->num_channels, first = pfld_cpu_slab_first(&job->slabs, item);
 	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 2 * num_channels;
 	job->device->kernels->rows->bn_statistics(job->gradient.x + first * job->gradient.x_stride, job->gradient.x_stride,
-	                                          pfld_cpu_slab_pixels(&job->slabs, item), job->num_channels, part,
-	                                          part + num_channels, scratch);
+											  pfld_cpu_slab_pixels(&job->slabs, item), job->num_channels, part,
+											  part + num_channels, scratch);
 }
 
 enum { MERGE_CHANNELS = 64 }; // an item
@@ -163,20 +163,20 @@ static void sums_item(void *arg, int32_t item, int32_t worker)
 	job->device->kernels->rows->bn_gradient_sums(&gradient, part, part + num_channels, scratch);
 }
 
-static void merge_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct job *job, int32_t which,
-                       const struct pfld_run *run)
+static void merge_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct job *job,
+					   int32_t which, const struct pfld_run *run)
 {
 	pfld_cpu_merge(device, &(struct pfld_cpu_merge){
-		.parts = job->parts + (int64_t)which * job->num_channels,
-		.part_stride = 2 * (ptrdiff_t)job->num_channels,
-		.num_parts = job->slabs.num_slabs,
-		.num_columns = job->num_channels,
-		.factor = which ? pfld_cpu_at(&op->src[5]) : NULL, // xhat = (x - mean) inv_std
-		.dst = pfld_cpu_at(&op->dst[which]),
-		.add = pfld_cpu_adds(op, which, run),
-		.second = pfld_cpu_at(&op->dst[2 + which]),
-		.add_second = pfld_cpu_adds(op, 2 + which, run),
-	});
+							   .parts = job->parts + (int64_t)which * job->num_channels,
+							   .part_stride = 2 * (ptrdiff_t)job->num_channels,
+							   .num_parts = job->slabs.num_slabs,
+							   .num_columns = job->num_channels,
+							   .factor = which ? pfld_cpu_at(&op->src[5]) : NULL, // xhat = (x - mean) inv_std
+							   .dst = pfld_cpu_at(&op->dst[which]),
+							   .add = pfld_cpu_adds(op, which, run),
+							   .second = pfld_cpu_at(&op->dst[2 + which]),
+							   .add_second = pfld_cpu_adds(op, 2 + which, run),
+						   });
 }
 
 static void gradient_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dropout: which elements are kept is drawn from (seed, step, stream, element) by a counter-based generator, so the draw
-// is the same for every n, thread and recomputation, and in the gradient.
+// dropout: which elements are kept is drawn from (seed, step, stream, element) by a counter-based generator, so the
+// draw is the same for every n, thread and recomputation, and in the gradient.
 #include "base/random.h"
 #include "cpu/cpu.h"
 
@@ -13,8 +13,8 @@ struct job {
 	bool add;
 };
 
-// The four numbers for elements 4 block .. 4 block + 3. The purpose stands beside the stream, so that no other use of the
-// seed meets these counters.
+// The four numbers for elements 4 block .. 4 block + 3. The purpose stands beside the stream, so that no other use of
+// the seed meets these counters.
 static void draw(const struct job *job, uint64_t block, uint32_t drawn[4])
 {
 	uint32_t counter[4] = {

@@ -82,9 +82,7 @@ static double target_loss(const struct pfld_loss_attr *attr, double prediction, 
 		}
 		*derivative = sign(x) * attr->wing_w / (attr->wing_epsilon + size) * attr->point_scale;
 		return attr->wing_w * pfld_cpu_log(1 + size / attr->wing_epsilon);
-	case PFLD_LOSS_L1:
-		*derivative = sign(x) * attr->point_scale;
-		return fabs(x) * attr->point_scale;
+	case PFLD_LOSS_L1: *derivative = sign(x) * attr->point_scale; return fabs(x) * attr->point_scale;
 	case PFLD_LOSS_SMOOTH_L1:
 		x *= attr->point_scale;
 		size = fabs(x);
@@ -93,7 +91,7 @@ static double target_loss(const struct pfld_loss_attr *attr, double prediction, 
 	case PFLD_LOSS_SIGMOID_CROSS_ENTROPY:
 		*derivative = pfld_cpu_sigmoid(prediction) - target;
 		return (prediction < 0 ? 0 : prediction) - prediction * target +
-		       pfld_cpu_log(1 + pfld_cpu_exp(-fabs(prediction)));
+			   pfld_cpu_log(1 + pfld_cpu_exp(-fabs(prediction)));
 	default: // squared distance: L2 and both of PFLD
 		*derivative = 2 * x;
 		return x * x;
@@ -115,7 +113,8 @@ static double sum_targets(const struct pfld_loss_attr *attr, const struct sample
 // ---- softmax cross-entropy ----
 
 // Over the channels of one pixel, from `first` on.
-static double cross_entropy(const struct pfld_loss_attr *attr, const struct sample *sample, int64_t first, double factor)
+static double cross_entropy(const struct pfld_loss_attr *attr, const struct sample *sample, int64_t first,
+							double factor)
 {
 	const pfld_real *x = sample->prediction + first, *target = sample->target + first;
 	double largest = -INFINITY, sum = 0, loss = 0, shares = 0;
@@ -198,7 +197,7 @@ static void loss_item(void *arg, int32_t item, int32_t worker)
 	}
 	double scale = job->run->loss_scale / job->run->n, factor = weight * angle * scale;
 	double sum = attr->kind == PFLD_LOSS_SOFTMAX_CROSS_ENTROPY ? sum_pixels(attr, &sample, factor)
-	                                                            : sum_targets(attr, &sample, factor);
+															   : sum_targets(attr, &sample, factor);
 	*sample.loss = (pfld_real)(weight * angle * sum);
 	for (int32_t k = 0; sample.angle_gradient && k < NUM_ANGLES; k++) {
 		sample.angle_gradient[k] = (pfld_real)(sines[k] * weight * sum * scale);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gradient_norm and optimizer: what a step needs of all gradients, and the step. Scalars are computed in double and rounded
-// once. Kernels: optimizer.c.
+// gradient_norm and optimizer: what a step needs of all gradients, and the step. Scalars are computed in double and
+// rounded once. Kernels: optimizer.c.
 #include "cpu/cpu.h"
 #include "cpu/math.h"
 #include <pfld/optimizer.h>
@@ -63,7 +63,8 @@ struct step_job {
 };
 
 // The factors of one run of elements.
-static void set_factors(const struct step_job *job, const struct pfld_parameter_factor *factor, struct pfld_cpu_step *step)
+static void set_factors(const struct step_job *job, const struct pfld_parameter_factor *factor,
+						struct pfld_cpu_step *step)
 {
 	double rate = job->learning_rate * factor->learning_rate;
 	bool adam = job->attr->kind == PFLD_ADAM || job->attr->kind == PFLD_ADAMW;
@@ -85,8 +86,10 @@ static int32_t find_factor(const struct pfld_optimizer_attr *attr, int64_t first
 	int32_t low = 0, high = attr->num_factors;
 	while (low < high) {
 		int32_t middle = low + (high - low) / 2;
-		if (attr->factors[middle].first + attr->factors[middle].count > first) high = middle;
-		else low = middle + 1;
+		if (attr->factors[middle].first + attr->factors[middle].count > first)
+			high = middle;
+		else
+			low = middle + 1;
 	}
 	return low;
 }
@@ -131,25 +134,26 @@ static void optimizer(struct pfld_backend_device *device, const struct pfld_op *
 		.learning_rate = run->learning_rate,
 		.bias1 = 1 - pfld_cpu_power(attr->beta1, run->optimizer_step),
 		.bias2 = 1 - pfld_cpu_power(attr->beta2, run->optimizer_step),
-		.common = {
-			.p = pfld_cpu_at(&op->dst[0]),
-			.g = pfld_cpu_at(&op->src[0]),
-			.state = pfld_cpu_at(&op->dst[1]),
-			.second = pfld_cpu_at(&op->dst[2]),
-			.kind = attr->kind,
-			.nesterov = attr->nesterov,
-			.epsilon_inside = attr->epsilon_inside,
-			.gradient_scale = (pfld_real)gradient_factor(attr, *norm2, run),
-			.clip_value = attr->clip_value > 0 ? (pfld_real)attr->clip_value : (pfld_real)INFINITY,
-			.momentum = (pfld_real)attr->momentum,
-			.beta1 = (pfld_real)attr->beta1,
-			.beta2 = (pfld_real)attr->beta2,
-			.rho = (pfld_real)attr->rho,
-			.beta1_rest = (pfld_real)(1 - attr->beta1),
-			.beta2_rest = (pfld_real)(1 - attr->beta2),
-			.rho_rest = (pfld_real)(1 - attr->rho),
-			.epsilon = (pfld_real)attr->epsilon,
-		},
+		.common =
+			{
+				.p = pfld_cpu_at(&op->dst[0]),
+				.g = pfld_cpu_at(&op->src[0]),
+				.state = pfld_cpu_at(&op->dst[1]),
+				.second = pfld_cpu_at(&op->dst[2]),
+				.kind = attr->kind,
+				.nesterov = attr->nesterov,
+				.epsilon_inside = attr->epsilon_inside,
+				.gradient_scale = (pfld_real)gradient_factor(attr, *norm2, run),
+				.clip_value = attr->clip_value > 0 ? (pfld_real)attr->clip_value : (pfld_real)INFINITY,
+				.momentum = (pfld_real)attr->momentum,
+				.beta1 = (pfld_real)attr->beta1,
+				.beta2 = (pfld_real)attr->beta2,
+				.rho = (pfld_real)attr->rho,
+				.beta1_rest = (pfld_real)(1 - attr->beta1),
+				.beta2_rest = (pfld_real)(1 - attr->beta2),
+				.rho_rest = (pfld_real)(1 - attr->rho),
+				.epsilon = (pfld_real)attr->epsilon,
+			},
 	};
 	pfld_cpu_parallel(device, num_chunks(&op->src[0]), step_item, &job);
 }

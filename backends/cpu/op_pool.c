@@ -29,7 +29,8 @@ static struct pfld_cpu_window window_at(const struct job *job, int32_t row, int3
 	struct pfld_cpu_window window = {0};
 	int32_t first_row, first_column;
 	clip_window(row * pool->stride_h - pool->pad_top, pool->kernel_h, job->x->h, &first_row, &window.num_rows);
-	clip_window(column * pool->stride_w - pool->pad_left, pool->kernel_w, job->x->w, &first_column, &window.num_columns);
+	clip_window(column * pool->stride_w - pool->pad_left, pool->kernel_w, job->x->w, &first_column,
+				&window.num_columns);
 	*first_pixel = (int64_t)first_row * job->x->w + first_column;
 	return window;
 }
@@ -50,8 +51,10 @@ static void pool_item(void *arg, int32_t item, int32_t worker)
 		window.x = sample_x + first_pixel * x->pixel_stride;
 		window.x_stride = x->pixel_stride;
 		window.x_row_stride = (ptrdiff_t)x->w * x->pixel_stride;
-		if (job->op->attr.pool.max) rows->pool_max(&window, out);
-		else rows->pool_average(&window, out);
+		if (job->op->attr.pool.max)
+			rows->pool_max(&window, out);
+		else
+			rows->pool_average(&window, out);
 	}
 }
 

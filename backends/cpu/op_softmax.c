@@ -28,7 +28,7 @@ static void softmax_item(void *arg, int32_t item, int32_t worker)
 }
 
 static void run_slabs(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run,
-                      pfld_pool_fn *item)
+					  pfld_pool_fn *item)
 {
 	const struct pfld_operand *x = &op->src[0];
 	struct job job = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads, slabs, and the addition of partial results in the order of slabs: what keeps the bits of every op the same for
-// every thread count. Called by all op files.
+// Threads, slabs, and the addition of partial results in the order of slabs: what keeps the bits of every op the same
+// for every thread count. Called by all op files.
 #include "base/float_mode.h"
 #include "cpu/cpu.h"
 

@@ -37,7 +37,8 @@ uint64_t pfld_memory_bytes(void)
 	long num_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
 	if (num_pages > 0 && page_bytes > 0) bytes = PFLD_MIN(bytes, (uint64_t)num_pages * (uint64_t)page_bytes);
 	struct rlimit limit;
-	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY) bytes = PFLD_MIN(bytes, (uint64_t)limit.rlim_cur);
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		bytes = PFLD_MIN(bytes, (uint64_t)limit.rlim_cur);
 	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
@@ -67,8 +68,8 @@ char *pfld_cpu_name(char *buffer, size_t num_bytes)
 void *pfld_pages_alloc(size_t num_bytes)
 {
 	size_t alignment = num_bytes >= 2 * (size_t)HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES
-	                   : num_bytes >= PAGE_BYTES               ? PAGE_BYTES
-	                                                           : CACHE_LINE_BYTES;
+					   : num_bytes >= PAGE_BYTES                ? PAGE_BYTES
+																: CACHE_LINE_BYTES;
 	void *pages = NULL;
 	if (posix_memalign(&pages, alignment, PFLD_MAX(num_bytes, 1))) return NULL;
 #ifdef MADV_HUGEPAGE

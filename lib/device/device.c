@@ -58,7 +58,7 @@ static void renumber(struct visible *visible, int32_t num)
 
 // The devices that the mask leaves, with their names after masking. NULL: out of memory. Free with free().
 static struct visible *list_visible(const struct pfld_device_mask *mask, int32_t *num_visible, char *notes,
-                                    size_t notes_bytes)
+									size_t notes_bytes)
 {
 	int32_t num_infos = 0;
 	struct pfld_device_info *infos = list_all(&num_infos);
@@ -80,8 +80,8 @@ static struct visible *list_visible(const struct pfld_device_mask *mask, int32_t
 	return visible;
 }
 
-int32_t pfld_device_list(const struct pfld_device_mask *mask, struct pfld_device_info *infos, int32_t capacity, char *notes,
-                         size_t notes_bytes)
+int32_t pfld_device_list(const struct pfld_device_mask *mask, struct pfld_device_info *infos, int32_t capacity,
+						 char *notes, size_t notes_bytes)
 {
 	int32_t num = 0;
 	struct visible *visible = list_visible(mask, &num, notes, notes_bytes);
@@ -125,16 +125,17 @@ static int32_t choose(const struct visible *visible, int32_t num, const char *na
 }
 
 static enum pfld_status fail_no_device(const struct visible *visible, int32_t num, const char *name, const char *notes,
-                                       struct pfld_error *error)
+									   struct pfld_error *error)
 {
 	char shown[PFLD_SHOWN_BYTES];
 	struct pfld_text names = {0};
 	for (int32_t i = 0; i < num; i++) {
-		pfld_text_printf(&names, "%s%s%s", i ? ", " : "", visible[i].info.name, visible[i].info.unusable[0] ? " (unusable)" : "");
+		pfld_text_printf(&names, "%s%s%s", i ? ", " : "", visible[i].info.name,
+						 visible[i].info.unusable[0] ? " (unusable)" : "");
 	}
 	enum pfld_status status =
-	    pfld_fail(error, PFLD_ERR_NO_DEVICE, "there is no device \"%s\"; there is: %s%s%s", pfld_show(shown, name, 64),
-	              names.data && !names.failed ? names.data : "cpu", *notes ? "\n" : "", notes);
+		pfld_fail(error, PFLD_ERR_NO_DEVICE, "there is no device \"%s\"; there is: %s%s%s", pfld_show(shown, name, 64),
+				  names.data && !names.failed ? names.data : "cpu", *notes ? "\n" : "", notes);
 	pfld_text_finish(&names);
 	return status;
 }
@@ -143,17 +144,17 @@ static enum pfld_status check_options(const struct pfld_device_options *options,
 {
 	if (options->num_threads < 0 || options->num_threads > MAX_THREADS) {
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "num_threads is %d; it must be 0 (default) to %d",
-		                 (int)options->num_threads, (int)MAX_THREADS);
+						 (int)options->num_threads, (int)MAX_THREADS);
 	}
 	if (options->parallel_for && options->num_threads == 0) {
 		return pfld_fail(error, PFLD_ERR_ARGUMENT,
-		                 "num_threads is 0; with parallel_for it must tell how many threads the host brings");
+						 "num_threads is 0; with parallel_for it must tell how many threads the host brings");
 	}
 	return PFLD_OK;
 }
 
 static enum pfld_status open_visible(struct pfld_device **device, const struct visible *visible,
-                                     const struct pfld_device_options *options, struct pfld_error *error)
+									 const struct pfld_device_options *options, struct pfld_error *error)
 {
 	struct pfld_device *opened = pfld_calloc(1, sizeof *opened);
 	if (!opened) return pfld_fail_memory(error, sizeof *opened, "a device");
@@ -171,12 +172,13 @@ static enum pfld_status open_visible(struct pfld_device **device, const struct v
 	return PFLD_OK;
 }
 
-enum pfld_status pfld_device_open(struct pfld_device **device, const char *name, const struct pfld_device_options *options,
-                                  struct pfld_error *error)
+enum pfld_status pfld_device_open(struct pfld_device **device, const char *name,
+								  const struct pfld_device_options *options, struct pfld_error *error)
 {
 	static const struct pfld_device_options defaults;
 	if (!options) options = &defaults;
-	if (!device || !name) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_device_open needs a place for the device, and a name");
+	if (!device || !name)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_device_open needs a place for the device, and a name");
 	enum pfld_status status = check_options(options, error);
 	if (status) return status;
 	char notes[512] = "";
@@ -188,7 +190,7 @@ enum pfld_status pfld_device_open(struct pfld_device **device, const char *name,
 		status = fail_no_device(visible, num, name, notes, error);
 	} else if (visible[chosen].info.unusable[0]) {
 		status = pfld_fail(error, PFLD_ERR_NO_DEVICE, "device %s cannot be used: %s", visible[chosen].info.name,
-		                   visible[chosen].info.unusable);
+						   visible[chosen].info.unusable);
 	} else {
 		status = open_visible(device, &visible[chosen], options, error);
 	}
@@ -202,7 +204,7 @@ void pfld_device_close(struct pfld_device **device)
 	if ((*device)->num_users > 0) {
 		// A leak is better than memory that is used after it was freed.
 		pfld_log_write(&(*device)->log, PFLD_LOG_ERROR, "device %s stays open: %d objects made from it still live",
-		               (*device)->info.name, (int)(*device)->num_users);
+					   (*device)->info.name, (int)(*device)->num_users);
 		*device = NULL;
 		return;
 	}
@@ -236,7 +238,8 @@ void pfld_device_get_limits(const struct pfld_device *device, struct pfld_device
 enum pfld_status pfld_device_check_lost(const struct pfld_device *device, struct pfld_error *error)
 {
 	if (!device->lost) return PFLD_OK;
-	return pfld_fail(error, PFLD_ERR_DEVICE_LOST, "device %s failed before; nothing runs on it any more", device->info.name);
+	return pfld_fail(error, PFLD_ERR_DEVICE_LOST, "device %s failed before; nothing runs on it any more",
+					 device->info.name);
 }
 
 enum pfld_status pfld_device_note_status(struct pfld_device *device, enum pfld_status status)
@@ -246,7 +249,7 @@ enum pfld_status pfld_device_note_status(struct pfld_device *device, enum pfld_s
 }
 
 enum pfld_status pfld_device_prepare(struct pfld_device *device, const struct pfld_op *op, int32_t batch,
-                                     struct pfld_op_state **state, struct pfld_error *error)
+									 struct pfld_op_state **state, struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (status) return status;
@@ -255,8 +258,8 @@ enum pfld_status pfld_device_prepare(struct pfld_device *device, const struct pf
 	if (status) return status;
 	const char *reason = "no reason given";
 	if (!device->backend->supports(device->state, op, &reason)) {
-		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "device %s does not do %s: %s", device->info.name, pfld_op_name(op->kind),
-		                 reason);
+		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "device %s does not do %s: %s", device->info.name,
+						 pfld_op_name(op->kind), reason);
 	}
 	return pfld_device_note_status(device, device->backend->prepare(device->state, op, batch, state, error));
 }
@@ -267,7 +270,7 @@ void pfld_device_release(struct pfld_device *device, struct pfld_op_state **stat
 }
 
 enum pfld_status pfld_device_enqueue(struct pfld_device *device, const struct pfld_op *op, struct pfld_op_state *state,
-                                     const struct pfld_run *run, struct pfld_error *error)
+									 const struct pfld_run *run, struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (status) return status;

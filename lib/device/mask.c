@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Masking: which devices PFLD_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES leave visible, by the rules of the CUDA driver as
-// PyTorch's emulation of it has them: numbers are read like strtoul does (leading digits count), the first invalid entry
-// ends the list, a duplicate empties it. A pure function over any list of devices, but for the one that reads the
+// Masking: which devices PFLD_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES leave visible, by the rules of the CUDA driver
+// as PyTorch's emulation of it has them: numbers are read like strtoul does (leading digits count), the first invalid
+// entry ends the list, a duplicate empties it. A pure function over any list of devices, but for the one that reads the
 // environment. Called by device.c and by programs that explain the list.
 #include "base/base.h"
 #include <pfld/device.h>
@@ -102,9 +102,12 @@ static int32_t resolve(const struct masking *masking, const char *entry, bool by
 	}
 	if (by_uuid) {
 		int32_t found = -1;
-		if (!is_uuid_entry(entry)) *reason = "is not a UUID as the entries before it are";
-		else if ((found = find_uuid(masking, entry)) == -1) *reason = "begins the UUID of no device";
-		else if (found == -2) *reason = "begins the UUIDs of several devices";
+		if (!is_uuid_entry(entry))
+			*reason = "is not a UUID as the entries before it are";
+		else if ((found = find_uuid(masking, entry)) == -1)
+			*reason = "begins the UUID of no device";
+		else if (found == -2)
+			*reason = "begins the UUIDs of several devices";
 		return found;
 	}
 	int64_t number = leading_number(entry);
@@ -113,7 +116,8 @@ static int32_t resolve(const struct masking *masking, const char *entry, bool by
 		return -1;
 	}
 	if (number >= masking->num_maskable) {
-		*reason = masking->num_maskable ? "is above the last device's number" : "names a device where there is none to mask";
+		*reason =
+			masking->num_maskable ? "is above the last device's number" : "names a device where there is none to mask";
 		return -1;
 	}
 	return (int32_t)number;
@@ -138,16 +142,17 @@ static void apply_visible(struct masking *masking, const char *value)
 		int32_t device = resolve(masking, entry, by_uuid, &reason);
 		if (device < 0) {
 			pfld_text_printf(&masking->notes,
-			                 "PFLD_VISIBLE_DEVICES: entry %d, \"%s\", %s: the list ends before it, with %d device%s\n", (int)number,
-			                 pfld_show(shown, entry, 64), reason, (int)masking->num_kept, masking->num_kept == 1 ? "" : "s");
+							 "PFLD_VISIBLE_DEVICES: entry %d, \"%s\", %s: the list ends before it, with %d device%s\n",
+							 (int)number, pfld_show(shown, entry, 64), reason, (int)masking->num_kept,
+							 masking->num_kept == 1 ? "" : "s");
 			return;
 		}
 		for (int32_t i = 0; i < masking->num_kept; i++) {
 			if (masking->order[i] != device) continue;
 			pfld_text_printf(&masking->notes,
-			                 "PFLD_VISIBLE_DEVICES: entry %d, \"%s\", names the device of entry %d again: a duplicate "
-			                 "leaves no device\n",
-			                 (int)number, pfld_show(shown, entry, 64), (int)(i + 1));
+							 "PFLD_VISIBLE_DEVICES: entry %d, \"%s\", names the device of entry %d again: a duplicate "
+							 "leaves no device\n",
+							 (int)number, pfld_show(shown, entry, 64), (int)(i + 1));
 			masking->num_kept = 0;
 			return;
 		}
@@ -175,8 +180,8 @@ static void apply_cuda(struct masking *masking, const char *value)
 	next_entry(&rest, entry);
 	pfld_show(shown, value, 64);
 	if (rest || (*entry && strcmp(entry, "-1") != 0)) {
-		pfld_text_printf(&masking->notes, "CUDA_VISIBLE_DEVICES is \"%s\": left to the NVIDIA driver, nothing hidden here\n",
-		                 shown);
+		pfld_text_printf(&masking->notes,
+						 "CUDA_VISIBLE_DEVICES is \"%s\": left to the NVIDIA driver, nothing hidden here\n", shown);
 		return;
 	}
 	int32_t num_kept = 0;
@@ -184,14 +189,15 @@ static void apply_cuda(struct masking *masking, const char *value)
 		const struct pfld_device_info *info = &masking->infos[masking->maskable[masking->order[i]]];
 		if (info->is_accelerator) {
 			pfld_text_printf(&masking->notes, "CUDA_VISIBLE_DEVICES is \"%s\": it hides %s (%s)\n", shown, info->name,
-			                 info->description);
+							 info->description);
 		} else {
 			masking->order[num_kept++] = masking->order[i];
 		}
 	}
 	if (num_kept == masking->num_kept) {
 		pfld_text_printf(&masking->notes,
-		                 "CUDA_VISIBLE_DEVICES is \"%s\": it hides GPUs and accelerators, and there is none to hide\n", shown);
+						 "CUDA_VISIBLE_DEVICES is \"%s\": it hides GPUs and accelerators, and there is none to hide\n",
+						 shown);
 	}
 	masking->num_kept = num_kept;
 }
@@ -224,15 +230,17 @@ static bool is_maskable(const struct pfld_device_info *info)
 	return strchr(info->name, ':') != NULL;
 }
 
-int32_t pfld_device_mask_apply(const struct pfld_device_mask *mask, const struct pfld_device_info *infos, int32_t num_infos,
-                               int32_t *order, char *notes, size_t notes_bytes)
+int32_t pfld_device_mask_apply(const struct pfld_device_mask *mask, const struct pfld_device_info *infos,
+							   int32_t num_infos, int32_t *order, char *notes, size_t notes_bytes)
 {
 	int32_t num = 0;
 	int32_t *scratch = pfld_calloc(2 * (size_t)num_infos + 1, sizeof *scratch);
 	struct masking masking = {.infos = infos, .maskable = scratch};
 	for (int32_t i = 0; i < num_infos; i++) {
-		if (!is_maskable(&infos[i])) order[num++] = i;
-		else if (scratch) scratch[masking.num_maskable++] = i;
+		if (!is_maskable(&infos[i]))
+			order[num++] = i;
+		else if (scratch)
+			scratch[masking.num_maskable++] = i;
 	}
 	if (!scratch) {
 		pfld_text_append(&masking.notes, "out of memory while masking devices: only cpu is listed\n");

@@ -11,9 +11,10 @@ enum { CHUNK_ELEMENTS = 1024 }; // converted at a time, on the stack
 const char *pfld_memory_class_name(enum pfld_memory_class memory_class)
 {
 	static const char *const names[PFLD_MEMORY_NUM_CLASSES] = {
-	    [PFLD_MEMORY_PARAMETERS] = "parameters", [PFLD_MEMORY_GRADIENTS] = "gradients", [PFLD_MEMORY_OPTIMIZER] = "optimizer",
-	    [PFLD_MEMORY_ACTIVATIONS] = "activations", [PFLD_MEMORY_WORKSPACE] = "workspace", [PFLD_MEMORY_BATCH] = "batch",
-	    [PFLD_MEMORY_OTHER] = "other",
+		[PFLD_MEMORY_PARAMETERS] = "parameters", [PFLD_MEMORY_GRADIENTS] = "gradients",
+		[PFLD_MEMORY_OPTIMIZER] = "optimizer",   [PFLD_MEMORY_ACTIVATIONS] = "activations",
+		[PFLD_MEMORY_WORKSPACE] = "workspace",   [PFLD_MEMORY_BATCH] = "batch",
+		[PFLD_MEMORY_OTHER] = "other",
 	};
 	return (unsigned)memory_class < PFLD_MEMORY_NUM_CLASSES ? names[memory_class] : "unknown";
 }
@@ -25,14 +26,15 @@ void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *me
 
 // Whether `bytes` more may be taken.
 static enum pfld_status check_room(const struct pfld_device *device, size_t bytes, const char *what,
-                                   struct pfld_error *error)
+								   struct pfld_error *error)
 {
 	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
 	const char *whose = "the limit";
 	if (device->limits.max_region_bytes && bytes > device->limits.max_region_bytes) {
-		return pfld_fail(error, PFLD_ERR_MEMORY,
-		                 "out of memory: %s needs %zu bytes in one piece; the largest piece device %s gives is %llu bytes", what,
-		                 bytes, device->info.name, (unsigned long long)device->limits.max_region_bytes);
+		return pfld_fail(
+			error, PFLD_ERR_MEMORY,
+			"out of memory: %s needs %zu bytes in one piece; the largest piece device %s gives is %llu bytes", what,
+			bytes, device->info.name, (unsigned long long)device->limits.max_region_bytes);
 	}
 	if (device->limits.memory_bytes && (!limit || device->limits.memory_bytes < limit)) {
 		limit = device->limits.memory_bytes;
@@ -40,12 +42,13 @@ static enum pfld_status check_room(const struct pfld_device *device, size_t byte
 	}
 	if (!limit || (bytes <= limit && taken <= limit - bytes)) return PFLD_OK;
 	return pfld_fail(error, PFLD_ERR_MEMORY,
-	                 "out of memory: %s needs %zu bytes; %s is %llu bytes, of which %llu are taken (device %s)", what, bytes,
-	                 whose, (unsigned long long)limit, (unsigned long long)taken, device->info.name);
+					 "out of memory: %s needs %zu bytes; %s is %llu bytes, of which %llu are taken (device %s)", what,
+					 bytes, whose, (unsigned long long)limit, (unsigned long long)taken, device->info.name);
 }
 
-enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes, enum pfld_memory_class memory_class,
-                                           const char *what, struct pfld_region *region, struct pfld_error *error)
+enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes,
+										   enum pfld_memory_class memory_class, const char *what,
+										   struct pfld_region *region, struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (!status) status = check_room(device, bytes, what, error);
@@ -54,8 +57,8 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
 	struct pfld_region created = {0};
 	status = device->backend->region_create(device->state, bytes, &created, &refusal);
 	if (status == PFLD_ERR_MEMORY) {
-		return pfld_fail(error, status, "out of memory: %s needs %zu bytes, %llu are taken (device %s): %s", what, bytes,
-		                 (unsigned long long)device->memory.current_bytes, device->info.name, refusal.message);
+		return pfld_fail(error, status, "out of memory: %s needs %zu bytes, %llu are taken (device %s): %s", what,
+						 bytes, (unsigned long long)device->memory.current_bytes, device->info.name, refusal.message);
 	}
 	if (status) {
 		if (error) *error = refusal;
@@ -70,7 +73,8 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
 	return PFLD_OK;
 }
 
-void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class, struct pfld_region *region)
+void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
+								struct pfld_region *region)
 {
 	device->memory.current_bytes -= region->bytes;
 	device->memory.by_class[memory_class] -= region->bytes;
@@ -89,13 +93,15 @@ static void convert(enum pfld_type to_type, void *to, enum pfld_type from_type, 
 	const float *from_f32 = from;
 	for (size_t i = 0; i < num; i++) {
 		double value = from_type == PFLD_F64 ? from_f64[i] : (double)from_f32[i];
-		if (to_type == PFLD_F64) to_f64[i] = value;
-		else to_f32[i] = (float)value;
+		if (to_type == PFLD_F64)
+			to_f64[i] = value;
+		else
+			to_f32[i] = (float)value;
 	}
 }
 
 static enum pfld_status upload_converted(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
-                                         enum pfld_type type, const char *source, size_t num, struct pfld_error *error)
+										 enum pfld_type type, const char *source, size_t num, struct pfld_error *error)
 {
 	pfld_real chunk[CHUNK_ELEMENTS];
 	struct pfld_float_mode mode;
@@ -104,22 +110,23 @@ static enum pfld_status upload_converted(struct pfld_device *device, struct pfld
 		pfld_float_mode_enter(&mode);
 		convert(PFLD_REAL_TYPE, chunk, type, source + first * pfld_type_bytes(type), count);
 		pfld_float_mode_leave(&mode);
-		enum pfld_status status = device->backend->upload(device->state, region, offset_bytes + first * sizeof *chunk, chunk,
-		                                                  count * sizeof *chunk, error);
+		enum pfld_status status = device->backend->upload(device->state, region, offset_bytes + first * sizeof *chunk,
+														  chunk, count * sizeof *chunk, error);
 		if (status) return status;
 	}
 	return PFLD_OK;
 }
 
-static enum pfld_status download_converted(struct pfld_device *device, const struct pfld_region *region, size_t offset_bytes,
-                                           enum pfld_type type, char *destination, size_t num, struct pfld_error *error)
+static enum pfld_status download_converted(struct pfld_device *device, const struct pfld_region *region,
+										   size_t offset_bytes, enum pfld_type type, char *destination, size_t num,
+										   struct pfld_error *error)
 {
 	pfld_real chunk[CHUNK_ELEMENTS];
 	struct pfld_float_mode mode;
 	for (size_t first = 0; first < num; first += CHUNK_ELEMENTS) {
 		size_t count = PFLD_MIN(num - first, CHUNK_ELEMENTS);
-		enum pfld_status status = device->backend->download(device->state, region, offset_bytes + first * sizeof *chunk, chunk,
-		                                                    count * sizeof *chunk, error);
+		enum pfld_status status = device->backend->download(device->state, region, offset_bytes + first * sizeof *chunk,
+															chunk, count * sizeof *chunk, error);
 		if (status) return status;
 		pfld_float_mode_enter(&mode);
 		convert(type, destination + first * pfld_type_bytes(type), PFLD_REAL_TYPE, chunk, count);
@@ -129,34 +136,37 @@ static enum pfld_status download_converted(struct pfld_device *device, const str
 }
 
 enum pfld_status pfld_device_upload(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
-                                    enum pfld_type type, const void *source, size_t num_elements, struct pfld_error *error)
+									enum pfld_type type, const void *source, size_t num_elements,
+									struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (status || !num_elements) return status;
 	if (type != PFLD_REAL_TYPE) {
 		status = upload_converted(device, region, offset_bytes, type, source, num_elements, error);
 	} else {
-		status = device->backend->upload(device->state, region, offset_bytes, source, num_elements * sizeof(pfld_real), error);
+		status = device->backend->upload(device->state, region, offset_bytes, source, num_elements * sizeof(pfld_real),
+										 error);
 	}
 	return pfld_device_note_status(device, status);
 }
 
 enum pfld_status pfld_device_download(struct pfld_device *device, const struct pfld_region *region, size_t offset_bytes,
-                                      enum pfld_type type, void *destination, size_t num_elements, struct pfld_error *error)
+									  enum pfld_type type, void *destination, size_t num_elements,
+									  struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (status || !num_elements) return status;
 	if (type != PFLD_REAL_TYPE) {
 		status = download_converted(device, region, offset_bytes, type, destination, num_elements, error);
 	} else {
-		status = device->backend->download(device->state, region, offset_bytes, destination, num_elements * sizeof(pfld_real),
-		                                   error);
+		status = device->backend->download(device->state, region, offset_bytes, destination,
+										   num_elements * sizeof(pfld_real), error);
 	}
 	return pfld_device_note_status(device, status);
 }
 
-enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes, double value,
-                                  size_t num_elements, struct pfld_error *error)
+enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
+								  double value, size_t num_elements, struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (status || !num_elements) return status;

@@ -13,9 +13,9 @@ struct check {
 	enum pfld_status status;
 };
 
-#define refuse(check, status_, ...) \
-	do { \
-		if (!(check)->status) (check)->status = pfld_fail((check)->error, status_, __VA_ARGS__); \
+#define refuse(check, status_, ...)                                                                                    \
+	do {                                                                                                               \
+		if (!(check)->status) (check)->status = pfld_fail((check)->error, status_, __VA_ARGS__);                       \
 	} while (0)
 
 static const char *kind_name(const struct check *check)
@@ -40,15 +40,16 @@ static void operand(struct check *check, const struct pfld_operand *operand, con
 {
 	if (!present(operand)) return;
 	if (operand->h < 1 || operand->w < 1 || operand->c < 1 || operand->channel < 0) {
-		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s has the shape (%d, %d, %d)", kind_name(check), name, (int)operand->h,
-		       (int)operand->w, (int)operand->c);
+		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s has the shape (%d, %d, %d)", kind_name(check), name,
+			   (int)operand->h, (int)operand->w, (int)operand->c);
 	} else if (operand->pixel_stride < operand->c || operand->channel > operand->pixel_stride - operand->c) {
-		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s: %d channels from channel %d on do not fit pixels of %d", kind_name(check),
-		       name, (int)operand->c, (int)operand->channel, (int)operand->pixel_stride);
+		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s: %d channels from channel %d on do not fit pixels of %d",
+			   kind_name(check), name, (int)operand->c, (int)operand->channel, (int)operand->pixel_stride);
 	}
 	const struct pfld_pending *pending = &operand->pending;
 	if (pending->is_pending && (pending->scale < 0) != (pending->shift < 0)) {
-		refuse(check, PFLD_ERR_ARGUMENT, "%s: operand %s is pending with a scale or a shift, not both", kind_name(check), name);
+		refuse(check, PFLD_ERR_ARGUMENT, "%s: operand %s is pending with a scale or a shift, not both",
+			   kind_name(check), name);
 	}
 }
 
@@ -80,7 +81,7 @@ static void numbers(struct check *check, const struct pfld_operand *checked, con
 	}
 	if ((int64_t)pfld_operand_elements(checked) != count) {
 		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s has %lld elements where %lld belong", kind_name(check), name,
-		       (long long)pfld_operand_elements(checked), (long long)count);
+			   (long long)pfld_operand_elements(checked), (long long)count);
 	}
 }
 
@@ -90,25 +91,26 @@ static void needed_numbers(struct check *check, const struct pfld_operand *check
 	numbers(check, checked, name, count);
 }
 
-static void same_shape(struct check *check, const struct pfld_operand *a, const char *name_a, const struct pfld_operand *b,
-                       const char *name_b)
+static void same_shape(struct check *check, const struct pfld_operand *a, const char *name_a,
+					   const struct pfld_operand *b, const char *name_b)
 {
 	if (!present(a) || !present(b)) return;
 	if (a->h != b->h || a->w != b->w || a->c != b->c) {
-		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s is (%d, %d, %d) where %s is (%d, %d, %d)", kind_name(check), name_a,
-		       (int)a->h, (int)a->w, (int)a->c, name_b, (int)b->h, (int)b->w, (int)b->c);
+		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s is (%d, %d, %d) where %s is (%d, %d, %d)", kind_name(check),
+			   name_a, (int)a->h, (int)a->w, (int)a->c, name_b, (int)b->h, (int)b->w, (int)b->c);
 	}
 }
 
 // A tensor with n samples and the shape of another.
-static void like(struct check *check, const struct pfld_operand *checked, const char *name, const struct pfld_operand *other,
-                 const char *other_name)
+static void like(struct check *check, const struct pfld_operand *checked, const char *name,
+				 const struct pfld_operand *other, const char *other_name)
 {
 	samples(check, checked, name);
 	same_shape(check, checked, name, other, other_name);
 }
 
-static void both_or_none(struct check *check, const struct pfld_operand *a, const struct pfld_operand *b, const char *names)
+static void both_or_none(struct check *check, const struct pfld_operand *a, const struct pfld_operand *b,
+						 const char *names)
 {
 	if (present(a) != present(b)) refuse(check, PFLD_ERR_ARGUMENT, "%s: one of %s is absent", kind_name(check), names);
 }
@@ -125,12 +127,12 @@ static void conv_attributes(struct check *check, const struct pfld_conv_attr *co
 }
 
 static void conv_kernel(struct check *check, const struct pfld_operand *kernel, const char *name, int32_t channels,
-                        int32_t filters)
+						int32_t filters)
 {
 	const struct pfld_conv_attr *conv = &check->op->attr.conv;
 	if (check->status) return;
 	require_true(check, channels % conv->groups == 0 && filters % conv->groups == 0,
-	             "groups must divide the channels and the filters");
+				 "groups must divide the channels and the filters");
 	numbers(check, kernel, name, (int64_t)conv->kernel_h * conv->kernel_w * (channels / conv->groups) * filters);
 }
 
@@ -217,7 +219,8 @@ static void activation(struct check *check, const struct pfld_operand *slopes, c
 {
 	const struct pfld_act_attr *attr = &check->op->attr.act;
 	require_true(check, (unsigned)attr->act <= PFLD_ACT_TANH, "there is no such activation");
-	require_true(check, attr->act != PFLD_ACT_LEAKY || (attr->slope >= 0 && attr->slope <= 1), "leaky's slope must be in 0..1");
+	require_true(check, attr->act != PFLD_ACT_LEAKY || (attr->slope >= 0 && attr->slope <= 1),
+				 "leaky's slope must be in 0..1");
 	if (attr->act != PFLD_ACT_PRELU) return;
 	if (!slopes) {
 		refuse(check, PFLD_ERR_ARGUMENT, "%s: prelu's slopes are no operand of it", kind_name(check));
@@ -315,14 +318,14 @@ static void windows(struct check *check, const struct pfld_operand *x, const str
 	require_true(check, pool->stride_h >= 1 && pool->stride_w >= 1, "strides must be at least 1");
 	require_true(check, pool->pad_top >= 0 && pool->pad_left >= 0, "padding must not be negative");
 	require_true(check, pool->pad_top < pool->kernel_h && pool->pad_left < pool->kernel_w,
-	             "padding must be smaller than the window");
+				 "padding must be smaller than the window");
 	if (x->c != y->c) {
 		refuse(check, PFLD_ERR_SHAPE, "%s: %d channels go in and %d come out", kind_name(check), (int)x->c, (int)y->c);
 	}
 	if (((int64_t)y->h - 1) * pool->stride_h - pool->pad_top >= x->h ||
-	    ((int64_t)y->w - 1) * pool->stride_w - pool->pad_left >= x->w) {
-		refuse(check, PFLD_ERR_SHAPE, "%s: a window of the output (%d, %d) lies outside the input (%d, %d)", kind_name(check),
-		       (int)y->h, (int)y->w, (int)x->h, (int)x->w);
+		((int64_t)y->w - 1) * pool->stride_w - pool->pad_left >= x->w) {
+		refuse(check, PFLD_ERR_SHAPE, "%s: a window of the output (%d, %d) lies outside the input (%d, %d)",
+			   kind_name(check), (int)y->h, (int)y->w, (int)x->h, (int)x->w);
 	}
 }
 
@@ -371,8 +374,8 @@ static void sample_numbers(struct check *check, const struct pfld_operand *check
 	if (!present(checked)) return;
 	samples(check, checked, name);
 	if ((int64_t)pfld_operand_elements(checked) != count) {
-		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s has %lld numbers a sample where %lld belong", kind_name(check), name,
-		       (long long)pfld_operand_elements(checked), (long long)count);
+		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s has %lld numbers a sample where %lld belong", kind_name(check),
+			   name, (long long)pfld_operand_elements(checked), (long long)count);
 	}
 	if (checked->pixel_stride != checked->c) {
 		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s must lie side by side", kind_name(check), name);
@@ -381,8 +384,10 @@ static void sample_numbers(struct check *check, const struct pfld_operand *check
 
 static void loss_attributes(struct check *check, const struct pfld_loss_attr *loss)
 {
-	require_true(check, loss->kind > PFLD_LOSS_NONE && loss->kind <= PFLD_LOSS_SIGMOID_CROSS_ENTROPY, "there is no such loss");
-	if (loss->kind == PFLD_LOSS_WING) require_true(check, loss->wing_w > 0 && loss->wing_epsilon > 0, "wing needs w and epsilon above 0");
+	require_true(check, loss->kind > PFLD_LOSS_NONE && loss->kind <= PFLD_LOSS_SIGMOID_CROSS_ENTROPY,
+				 "there is no such loss");
+	if (loss->kind == PFLD_LOSS_WING)
+		require_true(check, loss->wing_w > 0 && loss->wing_epsilon > 0, "wing needs w and epsilon above 0");
 	if (loss->kind == PFLD_LOSS_SMOOTH_L1) require_true(check, loss->beta > 0, "smooth L1 needs beta above 0");
 	if (loss->kind == PFLD_LOSS_WING || loss->kind == PFLD_LOSS_L1 || loss->kind == PFLD_LOSS_SMOOTH_L1) {
 		require_true(check, loss->point_scale > 0, "point_scale must be above 0");
@@ -439,9 +444,9 @@ static void optimizer_factors(struct check *check, int64_t count, int64_t num_pa
 	for (int32_t i = 0; i < attr->num_factors && !check->status; i++) {
 		const struct pfld_parameter_factor *factor = &attr->factors[i];
 		require_true(check, factor->count >= 0 && factor->first >= behind && factor->count <= count - factor->first,
-		             "the factors must be sorted and inside the block");
+					 "the factors must be sorted and inside the block");
 		require_true(check, factor->parameter_first >= 0 && factor->count <= num_parameters - factor->parameter_first,
-		             "the factors must lie inside the parameters");
+					 "the factors must lie inside the parameters");
 		behind = factor->first + factor->count;
 	}
 }
@@ -467,9 +472,11 @@ static void check_optimizer(struct check *check)
 	int64_t count = (int64_t)pfld_operand_elements(&src[0]);
 	require_true(check, attr->kind >= PFLD_SGD && attr->kind <= PFLD_ADAMW, "there is no such optimizer");
 	require_true(check, attr->epsilon >= 0 && attr->clip_norm >= 0 && attr->clip_value >= 0,
-	             "epsilon and the clips must not be negative");
-	require_true(check, attr->beta1 >= 0 && attr->beta1 < 1 && attr->beta2 >= 0 && attr->beta2 < 1 && attr->rho >= 0 && attr->rho < 1,
-	             "beta1, beta2 and rho must be in 0..1, and not 1");
+				 "epsilon and the clips must not be negative");
+	require_true(check,
+				 attr->beta1 >= 0 && attr->beta1 < 1 && attr->beta2 >= 0 && attr->beta2 < 1 && attr->rho >= 0 &&
+					 attr->rho < 1,
+				 "beta1, beta2 and rho must be in 0..1, and not 1");
 	needed_numbers(check, &src[0], "gradients", count);
 	needed_numbers(check, &src[1], "norm2", 1);
 	numbers(check, &src[2], "sums", PFLD_SUMS_COUNT);
@@ -513,25 +520,25 @@ static void accumulation(struct check *check)
 enum pfld_status pfld_op_check(const struct pfld_op *op, struct pfld_error *error)
 {
 	static void (*const checks[PFLD_OP_NUM_KINDS])(struct check *) = {
-	    [PFLD_OP_CONV2D] = check_conv2d,
-	    [PFLD_OP_CONV2D_GRADIENT] = check_conv2d_gradient,
-	    [PFLD_OP_BN_STATISTICS] = check_bn_statistics,
-	    [PFLD_OP_BN_TRAIN] = check_bn_train,
-	    [PFLD_OP_BN_INFER] = check_bn_infer,
-	    [PFLD_OP_APPLY] = check_apply,
-	    [PFLD_OP_BN_GRADIENT_SUMS] = check_bn_gradient_sums,
-	    [PFLD_OP_BN_GRADIENT] = check_bn_gradient,
-	    [PFLD_OP_APPLY_GRADIENT] = check_apply_gradient,
-	    [PFLD_OP_SOFTMAX] = check_softmax,
-	    [PFLD_OP_SOFTMAX_GRADIENT] = check_softmax_gradient,
-	    [PFLD_OP_POOL] = check_pool,
-	    [PFLD_OP_POOL_GRADIENT] = check_pool_gradient,
-	    [PFLD_OP_ADD] = check_add,
-	    [PFLD_OP_DROPOUT] = check_dropout,
-	    [PFLD_OP_LOSS] = check_loss,
-	    [PFLD_OP_LOSS_SUMS] = check_loss_sums,
-	    [PFLD_OP_GRADIENT_NORM] = check_gradient_norm,
-	    [PFLD_OP_OPTIMIZER] = check_optimizer,
+		[PFLD_OP_CONV2D] = check_conv2d,
+		[PFLD_OP_CONV2D_GRADIENT] = check_conv2d_gradient,
+		[PFLD_OP_BN_STATISTICS] = check_bn_statistics,
+		[PFLD_OP_BN_TRAIN] = check_bn_train,
+		[PFLD_OP_BN_INFER] = check_bn_infer,
+		[PFLD_OP_APPLY] = check_apply,
+		[PFLD_OP_BN_GRADIENT_SUMS] = check_bn_gradient_sums,
+		[PFLD_OP_BN_GRADIENT] = check_bn_gradient,
+		[PFLD_OP_APPLY_GRADIENT] = check_apply_gradient,
+		[PFLD_OP_SOFTMAX] = check_softmax,
+		[PFLD_OP_SOFTMAX_GRADIENT] = check_softmax_gradient,
+		[PFLD_OP_POOL] = check_pool,
+		[PFLD_OP_POOL_GRADIENT] = check_pool_gradient,
+		[PFLD_OP_ADD] = check_add,
+		[PFLD_OP_DROPOUT] = check_dropout,
+		[PFLD_OP_LOSS] = check_loss,
+		[PFLD_OP_LOSS_SUMS] = check_loss_sums,
+		[PFLD_OP_GRADIENT_NORM] = check_gradient_norm,
+		[PFLD_OP_OPTIMIZER] = check_optimizer,
 	};
 	if ((unsigned)op->kind >= PFLD_OP_NUM_KINDS) {
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "there is no op of kind %d", (int)op->kind);

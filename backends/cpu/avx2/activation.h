@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Activations and their gradients for eight elements, included by the files of avx2/ that need them. `act` is a literal
-// wherever these are called, and none of those that are left to plain C. The same numbers as c/activation.h, NaN included.
+// wherever these are called, and none of those that are left to plain C. The same numbers as c/activation.h, NaN
+// included.
 #ifndef PFLD_CPU_AVX2_ACTIVATION_H
 #define PFLD_CPU_AVX2_ACTIVATION_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batch norm's passes over pixels with AVX2 and FMA: four pixels at a time, so that numbers per channel are loaded once for
-// four and chains of additions are a quarter as long. The contract of each function is in kernels_rows.h.
+// Batch norm's passes over pixels with AVX2 and FMA: four pixels at a time, so that numbers per channel are loaded once
+// for four and chains of additions are a quarter as long. The contract of each function is in kernels_rows.h.
 #include "cpu/avx2/activation.h"
 #include "cpu/kernels_rows.h"
 
@@ -32,7 +32,7 @@ PFLD_SPECIALISED void add_pixels(const float *x, ptrdiff_t x_stride, int32_t num
 
 // The sums about the pivot of `count` pixels. Called with literal count.
 PFLD_SPECIALISED void add_distances(const float *x, ptrdiff_t x_stride, int32_t num_channels, const float *pivot,
-                                    float *sums, float *squares, const int count)
+									float *sums, float *squares, const int count)
 {
 	for (int32_t j = 0; j < num_channels; j += PFLD_LANES) {
 		bool is_whole = j + PFLD_LANES <= num_channels;
@@ -49,8 +49,8 @@ PFLD_SPECIALISED void add_distances(const float *x, ptrdiff_t x_stride, int32_t 
 	}
 }
 
-void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels, float *mean,
-                                 float *m2, float *pivot)
+void pfld_cpu_bn_statistics_avx2(const float *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
+								 float *mean, float *m2, float *pivot)
 {
 	size_t bytes = (size_t)num_channels * sizeof *pivot;
 	int64_t num_first = pfld_cpu_pivot_pixels(num_pixels), p = 0;
@@ -78,7 +78,8 @@ struct channels {
 
 PFLD_SPECIALISED struct channels load_channels(const struct pfld_cpu_gradient *gradient, int32_t j)
 {
-	struct channels at = {.is_whole = j + PFLD_LANES <= gradient->num_channels, .slope = _mm256_set1_ps(gradient->slope)};
+	struct channels at = {.is_whole = j + PFLD_LANES <= gradient->num_channels,
+						  .slope = _mm256_set1_ps(gradient->slope)};
 	at.lanes = at.is_whole ? _mm256_setzero_si256() : pfld_first_lanes(gradient->num_channels - j);
 	at.scale = pfld_load(gradient->scale + j, at.is_whole, at.lanes);
 	at.shift = pfld_load(gradient->shift + j, at.is_whole, at.lanes);
@@ -87,8 +88,8 @@ PFLD_SPECIALISED struct channels load_channels(const struct pfld_cpu_gradient *g
 }
 
 // dz, and x - mean, of one pixel.
-PFLD_SPECIALISED __m256 load_dz(const struct pfld_cpu_gradient *gradient, const struct channels *at, int64_t pixel, int32_t j,
-                                const enum pfld_act act, __m256 *distance)
+PFLD_SPECIALISED __m256 load_dz(const struct pfld_cpu_gradient *gradient, const struct channels *at, int64_t pixel,
+								int32_t j, const enum pfld_act act, __m256 *distance)
 {
 	__m256 dy = pfld_load(gradient->dy + pixel * gradient->dy_stride + j, at->is_whole, at->lanes);
 	__m256 x = pfld_load(gradient->x + pixel * gradient->x_stride + j, at->is_whole, at->lanes);
@@ -97,8 +98,8 @@ PFLD_SPECIALISED __m256 load_dz(const struct pfld_cpu_gradient *gradient, const 
 }
 
 // Called with literal act and count.
-PFLD_SPECIALISED void sum_gradients(const struct pfld_cpu_gradient *gradient, int64_t pixel, float *sum_dz, float *sum_dz_x,
-                                    const enum pfld_act act, const int count)
+PFLD_SPECIALISED void sum_gradients(const struct pfld_cpu_gradient *gradient, int64_t pixel, float *sum_dz,
+									float *sum_dz_x, const enum pfld_act act, const int count)
 {
 	for (int32_t j = 0; j < gradient->num_channels; j += PFLD_LANES) {
 		struct channels at = load_channels(gradient, j);
@@ -116,7 +117,7 @@ PFLD_SPECIALISED void sum_gradients(const struct pfld_cpu_gradient *gradient, in
 }
 
 PFLD_SPECIALISED void sum_rows(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x,
-                               const enum pfld_act act)
+							   const enum pfld_act act)
 {
 	int64_t p = 0;
 	memset(sum_dz, 0, (size_t)gradient->num_channels * sizeof *sum_dz);
@@ -125,7 +126,8 @@ PFLD_SPECIALISED void sum_rows(const struct pfld_cpu_gradient *gradient, float *
 	for (; p < gradient->num_pixels; p++) sum_gradients(gradient, p, sum_dz, sum_dz_x, act, 1);
 }
 
-void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x, float *scratch)
+void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, float *sum_dz, float *sum_dz_x,
+									float *scratch)
 {
 	switch (gradient->act) {
 	case PFLD_ACT_NONE: sum_rows(gradient, sum_dz, sum_dz_x, PFLD_ACT_NONE); break;
@@ -138,7 +140,7 @@ void pfld_cpu_bn_gradient_sums_avx2(const struct pfld_cpu_gradient *gradient, fl
 
 // Called with literal act and count.
 PFLD_SPECIALISED void write_gradients(const struct pfld_cpu_gradient *gradient, int64_t pixel, const float *mean_dz,
-                                      const float *slope_x, const enum pfld_act act, const int count)
+									  const float *slope_x, const enum pfld_act act, const int count)
 {
 	for (int32_t j = 0; j < gradient->num_channels; j += PFLD_LANES) {
 		struct channels at = load_channels(gradient, j);
@@ -154,8 +156,8 @@ PFLD_SPECIALISED void write_gradients(const struct pfld_cpu_gradient *gradient, 
 	}
 }
 
-PFLD_SPECIALISED void gradient_rows(const struct pfld_cpu_gradient *gradient, const float *mean_dz, const float *slope_x,
-                                    const enum pfld_act act)
+PFLD_SPECIALISED void gradient_rows(const struct pfld_cpu_gradient *gradient, const float *mean_dz,
+									const float *slope_x, const enum pfld_act act)
 {
 	int64_t p = 0;
 	for (; p + PIXELS <= gradient->num_pixels; p += PIXELS) write_gradients(gradient, p, mean_dz, slope_x, act, PIXELS);

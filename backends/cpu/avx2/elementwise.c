@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Activations, their gradients, and sums of tensors with AVX2 and FMA. Sigmoid and tanh are left to plain C. The contract
-// of each function is in kernels_rows.h.
+// Activations, their gradients, and sums of tensors with AVX2 and FMA. Sigmoid and tanh are left to plain C. The
+// contract of each function is in kernels_rows.h.
 #include "cpu/avx2/activation.h"
 #include "cpu/kernels_rows.h"
 
@@ -16,7 +16,8 @@ PFLD_SPECIALISED void apply_rows(const struct pfld_cpu_apply *apply, const enum 
 			__m256i lanes = is_whole ? _mm256_setzero_si256() : pfld_first_lanes(apply->num_channels - j);
 			__m256 z = pfld_load(x + j, is_whole, lanes);
 			if (is_scaled) {
-				z = _mm256_fmadd_ps(pfld_load(apply->scale + j, is_whole, lanes), z, pfld_load(apply->shift + j, is_whole, lanes));
+				z = _mm256_fmadd_ps(pfld_load(apply->scale + j, is_whole, lanes), z,
+									pfld_load(apply->shift + j, is_whole, lanes));
 			}
 			if (act == PFLD_ACT_PRELU) slope = pfld_load(slopes + j, is_whole, lanes);
 			pfld_store(y + j, pfld_act8(act, z, slope), is_whole, lanes);
@@ -27,8 +28,10 @@ PFLD_SPECIALISED void apply_rows(const struct pfld_cpu_apply *apply, const enum 
 
 PFLD_SPECIALISED void apply_as(const struct pfld_cpu_apply *apply, const enum pfld_act act)
 {
-	if (apply->scale) apply_rows(apply, act, true);
-	else apply_rows(apply, act, false);
+	if (apply->scale)
+		apply_rows(apply, act, true);
+	else
+		apply_rows(apply, act, false);
 }
 
 void pfld_cpu_apply_avx2(const struct pfld_cpu_apply *apply)
@@ -59,7 +62,7 @@ PFLD_SPECIALISED void gradient_rows(const struct pfld_cpu_gradient *gradient, co
 				__m256 z = pfld_load(x + j, is_whole, lanes);
 				if (gradient->shift) {
 					z = _mm256_fmadd_ps(pfld_load(gradient->scale + j, is_whole, lanes), z,
-					                    pfld_load(gradient->shift + j, is_whole, lanes));
+										pfld_load(gradient->shift + j, is_whole, lanes));
 				}
 				if (act == PFLD_ACT_PRELU) slope = pfld_load(slopes + j, is_whole, lanes);
 				dz = pfld_gate8(act, dz, z, slope);
@@ -97,7 +100,7 @@ void pfld_cpu_slopes_gradient_avx2(const struct pfld_cpu_gradient *gradient, flo
 			__m256 z = pfld_load(x + j, is_whole, lanes);
 			if (gradient->shift) {
 				z = _mm256_fmadd_ps(pfld_load(gradient->scale + j, is_whole, lanes), z,
-				                    pfld_load(gradient->shift + j, is_whole, lanes));
+									pfld_load(gradient->shift + j, is_whole, lanes));
 			}
 			__m256 product = _mm256_mul_ps(pfld_load(dy + j, is_whole, lanes), z);
 			product = _mm256_andnot_ps(_mm256_cmp_ps(z, zero, _CMP_GT_OQ), product);
@@ -118,7 +121,7 @@ PFLD_SPECIALISED void add_rows(const struct pfld_cpu_add *add, const int32_t num
 			bool is_whole = j + PFLD_LANES <= add->num_channels;
 			__m256i lanes = is_whole ? _mm256_setzero_si256() : pfld_first_lanes(add->num_channels - j);
 			__m256 sum = _mm256_mul_ps(_mm256_set1_ps(add->scale[0]),
-			                           pfld_load(add->x[0] + p * add->x_stride[0] + j, is_whole, lanes));
+									   pfld_load(add->x[0] + p * add->x_stride[0] + j, is_whole, lanes));
 			if (add->add) sum = _mm256_add_ps(pfld_load(y + j, is_whole, lanes), sum);
 			for (int32_t i = 1; i < num_src; i++) {
 				__m256 x = pfld_load(add->x[i] + p * add->x_stride[i] + j, is_whole, lanes);

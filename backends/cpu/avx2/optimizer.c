@@ -12,7 +12,8 @@ double pfld_cpu_sum_of_squares_avx2(const float *x, int64_t count)
 		bool is_whole = i + PFLD_LANES <= count;
 		__m256i lanes = is_whole ? _mm256_setzero_si256() : pfld_first_lanes((int32_t)(count - i));
 		__m256 value = pfld_load(x + i, is_whole, lanes);
-		__m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(value)), b = _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1));
+		__m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(value)),
+				b = _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1));
 		low = _mm256_fmadd_pd(a, a, low);
 		high = _mm256_fmadd_pd(b, b, high);
 	}
@@ -22,7 +23,8 @@ double pfld_cpu_sum_of_squares_avx2(const float *x, int64_t count)
 }
 
 // The gradient as the formulas take it: scaled, cut, decayed.
-PFLD_SPECIALISED __m256 load_gradient(const struct pfld_cpu_step *step, int64_t i, __m256 p, bool is_whole, __m256i lanes)
+PFLD_SPECIALISED __m256 load_gradient(const struct pfld_cpu_step *step, int64_t i, __m256 p, bool is_whole,
+									  __m256i lanes)
 {
 	__m256 g = _mm256_mul_ps(pfld_load(step->g + i, is_whole, lanes), _mm256_set1_ps(step->gradient_scale));
 	g = _mm256_min_ps(_mm256_set1_ps(step->clip_value), _mm256_max_ps(_mm256_set1_ps(-step->clip_value), g));
@@ -35,7 +37,8 @@ static void sgd(const struct pfld_cpu_step *step)
 	for (int64_t i = 0; i < step->count; i += PFLD_LANES) {
 		bool is_whole = i + PFLD_LANES <= step->count;
 		__m256i lanes = is_whole ? _mm256_setzero_si256() : pfld_first_lanes((int32_t)(step->count - i));
-		__m256 p = pfld_load(step->p + i, is_whole, lanes), g = load_gradient(step, i, p, is_whole, lanes), direction = g;
+		__m256 p = pfld_load(step->p + i, is_whole, lanes), g = load_gradient(step, i, p, is_whole, lanes),
+			   direction = g;
 		if (step->state) {
 			__m256 velocity = _mm256_fmadd_ps(momentum, pfld_load(step->state + i, is_whole, lanes), g);
 			pfld_store(step->state + i, velocity, is_whole, lanes);

@@ -44,8 +44,8 @@ static inline pfld_real pfld_cpu_z(const struct pfld_cpu_gradient *gradient, con
 }
 
 // dz at channel j. x is not looked at without an activation, slopes not but for prelu.
-static inline pfld_real pfld_cpu_dz(const struct pfld_cpu_gradient *gradient, const enum pfld_act act, const pfld_real *dy,
-                                    const pfld_real *x, const pfld_real *slopes, int32_t j)
+static inline pfld_real pfld_cpu_dz(const struct pfld_cpu_gradient *gradient, const enum pfld_act act,
+									const pfld_real *dy, const pfld_real *x, const pfld_real *slopes, int32_t j)
 {
 	if (act == PFLD_ACT_NONE) return dy[j];
 	pfld_real slope = act == PFLD_ACT_PRELU ? slopes[j] : gradient->slope;

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-// Sums of x - pivot and of its square. The pivot is the mean of the first pixels, an eighth of them and at least eight: so
-// it takes away the digits that a large mean would cost, and as those pixels count among the squared distances themselves,
-// sums about it are at most nine times as large as sums about the true mean, however odd they are.
+// Sums of x - pivot and of its square. The pivot is the mean of the first pixels, an eighth of them and at least eight:
+// so it takes away the digits that a large mean would cost, and as those pixels count among the squared distances
+// themselves, sums about it are at most nine times as large as sums about the true mean, however odd they are.
 void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t num_pixels, int32_t num_channels,
-                              pfld_real *mean, pfld_real *m2, pfld_real *pivot)
+							  pfld_real *mean, pfld_real *m2, pfld_real *pivot)
 {
 	size_t bytes = (size_t)num_channels * sizeof *pivot;
 	int64_t num_first = pfld_cpu_pivot_pixels(num_pixels);
@@ -33,7 +33,7 @@ void pfld_cpu_bn_statistics_c(const pfld_real *x, ptrdiff_t x_stride, int64_t nu
 
 // Called with literal act. Sums of some pixels first, then of those sums: shorter chains lose less.
 static inline void sum_rows(const struct pfld_cpu_gradient *gradient, const enum pfld_act act, pfld_real *sum_dz,
-                            pfld_real *sum_dz_x, pfld_real *scratch)
+							pfld_real *sum_dz_x, pfld_real *scratch)
 {
 	enum { STEP = 32 };
 	int32_t num_channels = gradient->num_channels;
@@ -60,7 +60,7 @@ static inline void sum_rows(const struct pfld_cpu_gradient *gradient, const enum
 }
 
 void pfld_cpu_bn_gradient_sums_c(const struct pfld_cpu_gradient *gradient, pfld_real *sum_dz, pfld_real *sum_dz_x,
-                                 pfld_real *scratch)
+								 pfld_real *scratch)
 {
 	switch (gradient->act) {
 	case PFLD_ACT_NONE: sum_rows(gradient, PFLD_ACT_NONE, sum_dz, sum_dz_x, scratch); break;
@@ -73,7 +73,7 @@ void pfld_cpu_bn_gradient_sums_c(const struct pfld_cpu_gradient *gradient, pfld_
 
 // Called with literal act.
 static inline void gradient_rows(const struct pfld_cpu_gradient *gradient, const enum pfld_act act,
-                                 const pfld_real *mean_dz, const pfld_real *slope_x)
+								 const pfld_real *mean_dz, const pfld_real *slope_x)
 {
 	for (int64_t p = 0; p < gradient->num_pixels; p++) {
 		const pfld_real *dy = gradient->dy + p * gradient->dy_stride, *x = gradient->x + p * gradient->x_stride;
@@ -86,7 +86,8 @@ static inline void gradient_rows(const struct pfld_cpu_gradient *gradient, const
 	}
 }
 
-void pfld_cpu_bn_gradient_c(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz, const pfld_real *slope_x)
+void pfld_cpu_bn_gradient_c(const struct pfld_cpu_gradient *gradient, const pfld_real *mean_dz,
+							const pfld_real *slope_x)
 {
 	switch (gradient->act) {
 	case PFLD_ACT_NONE: gradient_rows(gradient, PFLD_ACT_NONE, mean_dz, slope_x); break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Optimizer steps over runs of parameters, and the norm of gradients, in plain C: the reference of every other level, and
-// in double precision the oracle of the tests. Formulas and their order are PyTorch's. The contract of each function is
-// in kernels_rows.h.
+// Optimizer steps over runs of parameters, and the norm of gradients, in plain C: the reference of every other level,
+// and in double precision the oracle of the tests. Formulas and their order are PyTorch's. The contract of each
+// function is in kernels_rows.h.
 #include "cpu/kernels_rows.h"
 #include "cpu/math.h"
 #include <pfld/optimizer.h>
@@ -65,7 +65,8 @@ static void rmsprop(const struct pfld_cpu_step *step)
 {
 	for (int64_t i = 0; i < step->count; i++) {
 		pfld_real g = gradient_of(step, i), square = step->rho * step->state[i] + step->rho_rest * g * g;
-		pfld_real root = step->epsilon_inside ? pfld_cpu_sqrt(square + step->epsilon) : pfld_cpu_sqrt(square) + step->epsilon;
+		pfld_real root =
+			step->epsilon_inside ? pfld_cpu_sqrt(square + step->epsilon) : pfld_cpu_sqrt(square) + step->epsilon;
 		step->state[i] = square;
 		step->p[i] = step->p[i] * step->keep - step->learning_rate * g / root;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Windows of pooling in plain C: the reference of every other level, and in double precision the oracle of the tests. The
-// contract of each function is in kernels_rows.h.
+// Windows of pooling in plain C: the reference of every other level, and in double precision the oracle of the tests.
+// The contract of each function is in kernels_rows.h.
 #include "cpu/kernels_rows.h"
 
 enum { CHANNELS = 16 }; // at a time: a cache line of floats
