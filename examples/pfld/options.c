@@ -259,7 +259,7 @@ static void print_option(const struct option *option, const void *defaults)
 			 takes_value(option) ? (value ? value : "X") : "");
 	printf("  %-34s%s%s", left, strlen(left) > 33 ? "\n                                    " : "", option->help);
 	option_text(option, defaults, text);
-	if (takes_value(option) && option->type != OPTION_UNUSED && text[0] != '\0') printf(" (%s)", text);
+	if (takes_value(option) && option->type != OPTION_UNUSED && text[0] != '\0') printf(" [%s]", text);
 	printf("\n");
 }
 

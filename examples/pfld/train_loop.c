@@ -321,19 +321,26 @@ static int end_interrupted(struct training *training)
 	return EXIT_INTERRUPTED;
 }
 
+static void say_best(struct training *training)
+{
+	const struct run_state *state = &training->state;
+	const char *folder = training->values.model_dir;
+	if (state->best_epoch == 0) return;
+	if (training->evaluator && training->config.model.has_corners)
+		progress_note(&training->progress, "best: epoch %d, NME %.2f %%, %s/best.safetensors", (int)state->best_epoch,
+					  state->best * 100, folder);
+	else
+		progress_note(&training->progress, "best: epoch %d, %s loss %.5g, %s/best.safetensors", (int)state->best_epoch,
+					  training->evaluator ? "test" : "train", state->best, folder);
+}
+
 static int end_finished(struct training *training)
 {
 	struct pfld_error error;
 	bool stopped = training->state.epoch <= training->values.max_epoch;
 	if (training_write_report(training, stopped ? "stopped" : "finished", &error))
 		return say_failure(training->command->name, &error);
-	if (training->state.best_epoch > 0)
-		progress_note(&training->progress, "best: epoch %d, %s %.4g, %s/best.safetensors",
-					  (int)training->state.best_epoch,
-					  !training->evaluator                 ? "train loss"
-					  : training->config.model.has_corners ? "NME"
-														   : "test loss",
-					  training->state.best, training->values.model_dir);
+	say_best(training);
 	progress_note(&training->progress, "report: %s/report.html", training->values.model_dir);
 	if (stopped)
 		progress_note(&training->progress, "go on with: pfld train --resume --model_dir %s",
