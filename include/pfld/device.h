@@ -45,7 +45,8 @@ PFLD_API void pfld_device_mask_from_env(struct pfld_device_mask *mask);
 // cut what.
 PFLD_API int32_t pfld_device_list(const struct pfld_device_mask *mask, struct pfld_device_info *infos, int32_t capacity,
                                   char *notes, size_t notes_bytes);
-// The masking rule alone over any list of devices: fills order (indices into infos) and returns how many remain.
+// The masking rule alone over any list of devices: fills order (indices into infos) and returns how many remain. A name
+// without ':' ("cpu") is never masked; the others are numbered as they come.
 PFLD_API int32_t pfld_device_mask_apply(const struct pfld_device_mask *mask, const struct pfld_device_info *infos,
                                         int32_t num_infos, int32_t *order, char *notes, size_t notes_bytes);
 
@@ -58,7 +59,7 @@ typedef void pfld_parallel_for(void *context, int32_t num_items, pfld_task *fn, 
 struct pfld_device_options {
 	const struct pfld_device_mask *mask; // NULL: nothing masked
 	uint64_t limit_bytes;                // hard limit on memory taken from the device; 0: none
-	int32_t num_threads;                 // cpu: 0 means affinity and cgroup quota decide
+	int32_t num_threads;                 // cpu: 0 means affinity and cgroup quota decide (not with parallel_for); up to 4096
 	const char *cpu_level;               // cpu: "c" or "avx2"; NULL means the best that the processor has
 	pfld_parallel_for *parallel_for;     // cpu: the host's threads (num_threads of them) instead of our own
 	void *parallel_for_context;
@@ -70,7 +71,7 @@ struct pfld_device;
 // there is; PFLD_ERR_ARGUMENT names the option.
 PFLD_API_STATUS enum pfld_status pfld_device_open(struct pfld_device **device, const char *name,
                                                   const struct pfld_device_options *options, struct pfld_error *error);
-// Everything made from the device must be destroyed before.
+// Everything made from the device must be destroyed before; while something lives, the memory stays and the log says so.
 PFLD_API void pfld_device_close(struct pfld_device **device);
 PFLD_API const struct pfld_device_info *pfld_device_get_info(const struct pfld_device *device);
 PFLD_API int32_t pfld_device_num_threads(const struct pfld_device *device); // cpu; 1 elsewhere
