@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Measures convolutions on a device: each of forward, data gradient, filter gradient and both gradients as one op is timed
-// in turn, round by round, with the machine's peaks measured in the same rounds; medians are shown. Called by the small
-// programs conv_*.c.
+// Measures convolutions on a device: each of forward, data gradient, filter gradient and both gradients as one op is
+// timed in turn, round by round, with the machine's peaks measured in the same rounds; medians are shown. Called by the
+// small programs conv_*.c.
 #define _GNU_SOURCE // getopt_long
 #include "conv.h"
 
@@ -212,7 +212,8 @@ static const char *number(char buffer[PFLD_NUMBER_BYTES], double value, int digi
 static void print_row(const struct problem *p, const struct result *r, int index)
 {
 	const struct conv_shape *s = p->shape;
-	double gflops = operations(p, index) / r->seconds[index] * 1e-9, gbytes = bytes(p, index) / r->seconds[index] * 1e-9;
+	double gflops = operations(p, index) / r->seconds[index] * 1e-9,
+		   gbytes = bytes(p, index) / r->seconds[index] * 1e-9;
 	char shape[64], a[PFLD_NUMBER_BYTES], b[PFLD_NUMBER_BYTES], c[PFLD_NUMBER_BYTES];
 	snprintf(shape, sizeof(shape), "%dx%dx%d-%d k%d s%d", (int)s->h, (int)s->w, (int)s->c, (int)s->filters,
 	         (int)s->kernel, (int)s->stride);
@@ -224,7 +225,8 @@ static void print_row(const struct problem *p, const struct result *r, int index
 static void print_json(const struct problem *p, const struct result *r, int index, bool first)
 {
 	const struct conv_shape *s = p->shape;
-	double gflops = operations(p, index) / r->seconds[index] * 1e-9, gbytes = bytes(p, index) / r->seconds[index] * 1e-9;
+	double gflops = operations(p, index) / r->seconds[index] * 1e-9,
+		   gbytes = bytes(p, index) / r->seconds[index] * 1e-9;
 	const struct {
 		const char *name;
 		double value;
@@ -237,9 +239,11 @@ static void print_json(const struct problem *p, const struct result *r, int inde
 		{"share_of_peak_gflops", gflops / r->gflops},
 		{"share_of_peak_gbytes", gbytes / r->gbytes},
 	};
-	printf("%s\n    {\"net\": \"%s\", \"op\": \"%s\", \"h\": %d, \"w\": %d, \"c\": %d, \"filters\": %d, \"groups\": %d, "
-	       "\"kernel\": %d, \"stride\": %d", first ? "" : ",", s->net, op_names[index], (int)s->h, (int)s->w, (int)s->c,
-	       (int)s->filters, (int)s->groups, (int)s->kernel, (int)s->stride);
+	printf(
+		"%s\n    {\"net\": \"%s\", \"op\": \"%s\", \"h\": %d, \"w\": %d, \"c\": %d, \"filters\": %d, \"groups\": %d, "
+		"\"kernel\": %d, \"stride\": %d",
+		first ? "" : ",", s->net, op_names[index], (int)s->h, (int)s->w, (int)s->c, (int)s->filters, (int)s->groups,
+		(int)s->kernel, (int)s->stride);
 	for (size_t i = 0; i < PFLD_COUNT(numbers); i++) {
 		char text[PFLD_NUMBER_BYTES];
 		printf(", \"%s\": %s", numbers[i].name, number(text, numbers[i].value, 5));
@@ -280,11 +284,16 @@ static bool read_count(const char *text, int32_t most, int32_t *value)
 static bool read_options(const struct conv_bench *bench, int argc, char **argv, struct options *options, bool *help)
 {
 	static const struct option known[] = {
-		{"device", required_argument, NULL, 'd'},     {"cpu_level", required_argument, NULL, 'l'},
-		{"cpu-level", required_argument, NULL, 'l'},  {"threads", required_argument, NULL, 't'},
-		{"batch_size", required_argument, NULL, 'b'}, {"batch-size", required_argument, NULL, 'b'},
-		{"repeat", required_argument, NULL, 'r'},     {"net", required_argument, NULL, 'n'},
-		{"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
+		{"device", required_argument, NULL, 'd'},
+		{"cpu_level", required_argument, NULL, 'l'},
+		{"cpu-level", required_argument, NULL, 'l'},
+		{"threads", required_argument, NULL, 't'},
+		{"batch_size", required_argument, NULL, 'b'},
+		{"batch-size", required_argument, NULL, 'b'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"net", required_argument, NULL, 'n'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	int key;
@@ -348,8 +357,9 @@ int conv_bench(const struct conv_bench *bench, int argc, char **argv)
 	enum pfld_status status = pfld_device_open(&device, options.device, &device_options, &error);
 	if (!status) status = peak_create(&peak, pfld_device_num_threads(device), &error);
 	if (!status) {
-		printf(options.json ? "{\n  \"device\": \"%s\", \"level\": \"%s\", \"threads\": %d, \"batch\": %d,\n  \"results\": ["
-		                    : "device %s, level %s, threads %d, batch %d\n",
+		printf(options.json
+		           ? "{\n  \"device\": \"%s\", \"level\": \"%s\", \"threads\": %d, \"batch\": %d,\n  \"results\": ["
+		           : "device %s, level %s, threads %d, batch %d\n",
 		       options.device, pfld_device_level(device), (int)pfld_device_num_threads(device), (int)options.batch);
 		status = run_shapes(bench, &options, device, &peak, &error);
 		if (options.json) printf("\n  ]\n}\n");

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How fast dense windows are: the shapes of PFLD, its angle net and VGG16, forward and both gradients. Measuring: conv.c.
+// How fast dense windows are: the shapes of PFLD, its angle net and VGG16, forward and both gradients. Measuring:
+// conv.c.
 #include "conv.h"
 
 #include "base/base.h"
 
 static const struct conv_shape shapes[] = {
-	{"pfld", 112, 112, 3, 64, 1, 3, 2},
-	{"pfld", 56, 56, 64, 64, 1, 3, 1},
-	{"pfld", 14, 14, 16, 32, 1, 3, 2},
-	{"pfld angles", 28, 28, 64, 128, 1, 3, 2},
-	{"pfld angles", 14, 14, 128, 128, 1, 3, 1},
-	{"vgg16", 56, 56, 256, 256, 1, 3, 1},
+	{"pfld", 112, 112, 3, 64, 1, 3, 2},         {"pfld", 56, 56, 64, 64, 1, 3, 1},
+	{"pfld", 14, 14, 16, 32, 1, 3, 2},          {"pfld angles", 28, 28, 64, 128, 1, 3, 2},
+	{"pfld angles", 14, 14, 128, 128, 1, 3, 1}, {"vgg16", 56, 56, 256, 256, 1, 3, 1},
 	{"vgg16", 14, 14, 512, 512, 1, 3, 1},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast depthwise convolutions are: the shapes of PFLD and MobileNetV2, forward and both gradients. Measuring: conv.c.
+// How fast depthwise convolutions are: the shapes of PFLD and MobileNetV2, forward and both gradients. Measuring:
+// conv.c.
 #include "conv.h"
 
 #include "base/base.h"

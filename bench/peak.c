@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The machine's peaks. With AVX2 where the processor has it, as the kernels it is a measure for; else plain C, which the
-// compiler may or may not turn into the best that there is. Called by the benches.
+// The machine's peaks. With AVX2 where the processor has it, as the kernels it is a measure for; else plain C, which
+// the compiler may or may not turn into the best that there is. Called by the benches.
 #include "peak.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this machine can do at this moment, measured beside whatever is judged by it: fused multiply-adds in registers, and
-// copying of memory that no cache holds, on all threads at once.
+// What this machine can do at this moment, measured beside whatever is judged by it: fused multiply-adds in registers,
+// and copying of memory that no cache holds, on all threads at once.
 #ifndef PFLD_BENCH_PEAK_H
 #define PFLD_BENCH_PEAK_H
 

@@ -1,129 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Convolution ops of the cpu backend against double-precision loops: every instruction-set level, shapes with every kind
-// of tail, operands inside wider pixels, NaN in everything that must not be read, guard pages behind every buffer, and
-// equal bits for every thread count, order of items, and n below the batch. Goes through the op entries, so no device
-// layer is needed. Also built in double precision.
-#define _DEFAULT_SOURCE // MAP_ANONYMOUS
+// Convolution ops of the cpu backend against double-precision loops: every instruction-set level, shapes with every
+// kind of tail, operands inside wider pixels, NaN in everything that must not be read, guard pages behind every buffer,
+// and equal bits for every thread count, order of items, and n below the batch. Goes through the op entries, so no
+// device layer is needed. Also built in double precision.
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
+#include "guarded.h"
 #include "pfld_config.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#define SEED 20240607u
 
 // Relative to the sum of the absolute terms of an element. In float the reference's rounding is nothing beside it.
 static const double tolerance = sizeof(pfld_real) == sizeof(double) ? 1e-14 : 1e-6;
-
-static uint32_t random_state = SEED;
-
-static double random_value(void)
-{
-	random_state = random_state * 1664525u + 1013904223u;
-	return (double)(random_state >> 8) / (1 << 23) - 1;
-}
-
-// ---- buffers that end at a page nobody may touch ----
-struct buffer {
-	char *mapped, *data;
-	size_t mapped_bytes, bytes;
-};
-
-static void poison(struct buffer *buffer)
-{
-	memset(buffer->mapped, 0xff, (size_t)(buffer->data - buffer->mapped) + buffer->bytes); // all ones: a NaN
-}
-
-static struct buffer buffer_create(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
-	struct buffer buffer = {.mapped_bytes = whole + 2 * page, .bytes = bytes};
-	buffer.mapped = mmap(NULL, buffer.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert(buffer.mapped != MAP_FAILED);
-	ck_assert_int_eq(mprotect(buffer.mapped + whole + page, page, PROT_NONE), 0);
-	buffer.data = buffer.mapped + whole + page - bytes;
-	poison(&buffer);
-	return buffer;
-}
-
-static void buffer_destroy(struct buffer *buffer)
-{
-	for (char *byte = buffer->mapped; byte < buffer->data; byte++)
-		if ((unsigned char)*byte != 0xff) ck_abort_msg("written in front of a buffer");
-	munmap(buffer->mapped, buffer->mapped_bytes);
-}
-
-// A tensor of n samples inside wider pixels; what is not its own stays poisoned.
-struct tensor {
-	struct buffer buffer;
-	struct pfld_region region;
-	struct pfld_operand operand;
-	int32_t n;
-};
-
-static void tensor_create(struct tensor *tensor, int32_t n, int32_t h, int32_t w, int32_t c, int32_t channel, int32_t behind)
-{
-	int32_t stride = channel + c + behind;
-	size_t elements = (size_t)n * (size_t)h * (size_t)w * (size_t)stride - (size_t)behind;
-	tensor->n = n;
-	tensor->buffer = buffer_create(elements * sizeof(pfld_real));
-	tensor->region = (struct pfld_region){.bytes = tensor->buffer.bytes, .host = tensor->buffer.data};
-	tensor->operand = (struct pfld_operand){
-		.tensor = 0,
-		.h = h,
-		.w = w,
-		.c = c,
-		.pixel_stride = stride,
-		.channel = channel,
-		.per_sample = true,
-		.region = &tensor->region,
-		.offset_bytes = (size_t)channel * sizeof(pfld_real),
-	};
-}
-
-static pfld_real *element(const struct tensor *tensor, int32_t s, int32_t y, int32_t x, int32_t c)
-{
-	const struct pfld_operand *o = &tensor->operand;
-	size_t pixel = ((size_t)s * (size_t)o->h + (size_t)y) * (size_t)o->w + (size_t)x;
-	return (pfld_real *)tensor->buffer.data + pixel * (size_t)o->pixel_stride + (size_t)o->channel + (size_t)c;
-}
-
-#define FOR_EACH(tensor, s, i, j, k)                          \
-	for (int32_t s = 0; s < (tensor)->n; s++)                 \
-		for (int32_t i = 0; i < (tensor)->operand.h; i++)     \
-			for (int32_t j = 0; j < (tensor)->operand.w; j++) \
-				for (int32_t k = 0; k < (tensor)->operand.c; k++)
-
-static void fill_random(struct tensor *tensor)
-{
-	FOR_EACH(tensor, s, y, x, c) *element(tensor, s, y, x, c) = (pfld_real)random_value();
-}
-
-static void check_gaps(const struct tensor *tensor)
-{
-	const struct pfld_operand *o = &tensor->operand;
-	size_t num = tensor->buffer.bytes / sizeof(pfld_real);
-	for (size_t i = 0; i < num; i++) {
-		int32_t channel = (int32_t)(i % (size_t)o->pixel_stride);
-		if (channel >= o->channel && channel < o->channel + o->c) continue;
-		pfld_real value;
-		memcpy(&value, tensor->buffer.data + i * sizeof(value), sizeof(value));
-		unsigned char ones[sizeof(value)];
-		memset(ones, 0xff, sizeof(ones));
-		if (memcmp(&value, ones, sizeof(ones)) != 0) ck_abort_msg("written between the channels at %zu", i);
-	}
-}
-
-static void tensor_destroy(struct tensor *tensor)
-{
-	check_gaps(tensor);
-	buffer_destroy(&tensor->buffer);
-}
 
 // ---- levels and threads ----
 static const struct pfld_cpu_kernels levels[] = {
@@ -307,8 +198,9 @@ static void reference_at(struct problem *p, int32_t s, int32_t oy, int32_t ox, i
 {
 	const struct shape *shape = &p->shape;
 	int32_t group_c = shape->c / shape->groups, group = f / (shape->filters / shape->groups);
-	size_t out = (((size_t)s * (size_t)out_h(shape) + (size_t)oy) * (size_t)out_w(shape) + (size_t)ox) *
-	                 (size_t)shape->filters + (size_t)f;
+	size_t out =
+		(((size_t)s * (size_t)out_h(shape) + (size_t)oy) * (size_t)out_w(shape) + (size_t)ox) * (size_t)shape->filters +
+		(size_t)f;
 	double dy = *element(&p->dy, s, oy, ox, f);
 	add_term(&p->y, out, *element(&p->bias, 0, 0, 0, f));
 	add_term(&p->dbias, (size_t)f, dy);
@@ -320,8 +212,9 @@ static void reference_at(struct problem *p, int32_t s, int32_t oy, int32_t ox, i
 			for (int32_t c = 0; c < group_c; c++) {
 				size_t weight = kernel_at(shape, ky, kx, c, f);
 				int32_t channel = group * group_c + c;
-				size_t in = (((size_t)s * (size_t)shape->h + (size_t)iy) * (size_t)shape->w + (size_t)ix) *
-				                (size_t)shape->c + (size_t)channel;
+				size_t in =
+					(((size_t)s * (size_t)shape->h + (size_t)iy) * (size_t)shape->w + (size_t)ix) * (size_t)shape->c +
+					(size_t)channel;
 				double x = *element(&p->x, s, iy, ix, channel), k = *element(&p->kernel, 0, 0, 0, (int32_t)weight);
 				add_term(&p->y, out, x * k);
 				add_term(&p->dx, in, dy * k);
@@ -330,23 +223,38 @@ static void reference_at(struct problem *p, int32_t s, int32_t oy, int32_t ox, i
 		}
 }
 
-static void problem_create(struct problem *p, const struct shape *shape, int32_t n, bool wide)
+static void problem_allocate(struct problem *p, const struct shape *shape, int32_t n, bool wide)
 {
-	int32_t kernel = (int32_t)kernel_at(shape, shape->kernel_h - 1, shape->kernel_w - 1, shape->c / shape->groups - 1,
-	                                    shape->filters - 1) + 1;
+	int32_t taps = shape->kernel_h * shape->kernel_w, kernel = taps * (shape->c / shape->groups) * shape->filters;
 	*p = (struct problem){.shape = *shape, .n = n};
 	tensor_create(&p->x, n, shape->h, shape->w, shape->c, wide ? 3 : 0, wide ? 2 : 0);
 	tensor_create(&p->kernel, 1, 1, 1, kernel, 0, 0);
 	tensor_create(&p->bias, 1, 1, 1, shape->filters, 0, 0);
 	tensor_create(&p->dy, n, out_h(shape), out_w(shape), shape->filters, wide ? 1 : 0, wide ? 4 : 0);
-	fill_random(&p->x);
-	fill_random(&p->kernel);
-	fill_random(&p->bias);
-	fill_random(&p->dy);
 	p->y = sums_create((size_t)n * pfld_operand_elements(&p->dy.operand));
 	p->dx = sums_create((size_t)n * pfld_operand_elements(&p->x.operand));
 	p->dkernel = sums_create((size_t)kernel);
 	p->dbias = sums_create((size_t)shape->filters);
+}
+
+static void problem_create(struct problem *p, const struct shape *shape, int32_t n, bool wide)
+{
+	problem_allocate(p, shape, n, wide);
+	fill_random(&p->x);
+	fill_random(&p->kernel);
+	fill_random(&p->bias);
+	fill_random(&p->dy);
+	FOR_EACH(&p->dy, s, y, x, f) reference_at(p, s, y, x, f);
+}
+
+// One sample of another problem by itself.
+static void problem_create_from(struct problem *p, const struct problem *all, int32_t sample)
+{
+	problem_allocate(p, &all->shape, 1, false);
+	FOR_EACH(&p->x, s, y, x, c) * element(&p->x, s, y, x, c) = *element(&all->x, sample, y, x, c);
+	FOR_EACH(&p->dy, s, y, x, c) * element(&p->dy, s, y, x, c) = *element(&all->dy, sample, y, x, c);
+	memcpy(p->kernel.buffer.data, all->kernel.buffer.data, all->kernel.buffer.bytes);
+	memcpy(p->bias.buffer.data, all->bias.buffer.data, all->bias.buffer.bytes);
 	FOR_EACH(&p->dy, s, y, x, f) reference_at(p, s, y, x, f);
 }
 
@@ -393,11 +301,12 @@ static void check_result(const struct problem *p, const char *level, const char 
 		double old = before ? *element(before, s, y, x, c) : 0, value = *element(result, s, y, x, c);
 		double want = reference->value[at] + old, size = reference->size[at] + fabs(old);
 		if (!(fabs(value - want) <= tolerance * size))
-			ck_abort_msg("%s %s: sample %d row %d column %d channel %d is off by %d e-9 of its terms (%dx%dx%d to %d, kernel "
-		              "%dx%d, stride %d %d, groups %d, n %d, seed %u)",
-		              level, what, (int)s, (int)y, (int)x, (int)c, (int)(fabs(value - want) / size * 1e9), (int)h->h,
-		              (int)h->w, (int)h->c, (int)h->filters, (int)h->kernel_h, (int)h->kernel_w, (int)h->stride_h,
-		              (int)h->stride_w, (int)h->groups, (int)p->n, SEED);
+			ck_abort_msg(
+				"%s %s: sample %d row %d column %d channel %d is off by %d e-9 of its terms (%dx%dx%d to %d, kernel "
+				"%dx%d, stride %d %d, groups %d, n %d)",
+				level, what, (int)s, (int)y, (int)x, (int)c, (int)(fabs(value - want) / size * 1e9), (int)h->h,
+				(int)h->w, (int)h->c, (int)h->filters, (int)h->kernel_h, (int)h->kernel_w, (int)h->stride_h,
+				(int)h->stride_w, (int)h->groups, (int)p->n);
 		at++;
 	}
 }
@@ -407,7 +316,8 @@ static void check_equal_sample(const struct tensor *a, int32_t s, const struct t
 	size_t bytes = (size_t)a->operand.c * sizeof(pfld_real);
 	for (int32_t y = 0; y < a->operand.h; y++)
 		for (int32_t x = 0; x < a->operand.w; x++)
-			if (memcmp(element(a, s, y, x, 0), element(b, t, y, x, 0), bytes) != 0) ck_abort_msg("%s: other bits", what);
+			if (memcmp(element(a, s, y, x, 0), element(b, t, y, x, 0), bytes) != 0)
+				ck_abort_msg("%s: other bits", what);
 }
 
 static void check_equal(const struct tensor *a, const struct tensor *b, int32_t n, const char *what)
@@ -431,7 +341,7 @@ static void forward(struct problem *p, const struct setting *setting, int32_t ba
 	result_create(y, &p->dy, wide);
 	result_create(&before, &p->dy, wide);
 	fill_random(&before);
-	if (add) FOR_EACH(y, s, i, j, c) *element(y, s, i, j, c) = *element(&before, s, i, j, c);
+	if (add) FOR_EACH(y, s, i, j, c) * element(y, s, i, j, c) = *element(&before, s, i, j, c);
 	struct pfld_op op = op_of(p, PFLD_OP_CONV2D);
 	op.src[0] = p->x.operand;
 	op.src[1] = p->kernel.operand;
@@ -471,9 +381,9 @@ static void backward(struct problem *p, const struct setting *setting, int32_t b
 	fill_random(&before.dkernel);
 	fill_random(&before.dbias);
 	if (add) {
-		FOR_EACH(&g->dx, s, i, j, c) *element(&g->dx, s, i, j, c) = *element(&before.dx, s, i, j, c);
-		FOR_EACH(&g->dkernel, s, i, j, c) *element(&g->dkernel, s, i, j, c) = *element(&before.dkernel, s, i, j, c);
-		FOR_EACH(&g->dbias, s, i, j, c) *element(&g->dbias, s, i, j, c) = *element(&before.dbias, s, i, j, c);
+		FOR_EACH(&g->dx, s, i, j, c) * element(&g->dx, s, i, j, c) = *element(&before.dx, s, i, j, c);
+		FOR_EACH(&g->dkernel, s, i, j, c) * element(&g->dkernel, s, i, j, c) = *element(&before.dkernel, s, i, j, c);
+		FOR_EACH(&g->dbias, s, i, j, c) * element(&g->dbias, s, i, j, c) = *element(&before.dbias, s, i, j, c);
 	}
 	struct pfld_op op = op_of(p, PFLD_OP_CONV2D_GRADIENT);
 	if (wanted & DKERNEL) op.src[0] = p->x.operand;
@@ -484,8 +394,7 @@ static void backward(struct problem *p, const struct setting *setting, int32_t b
 	if (wanted & DBIAS) op.dst[2] = g->dbias.operand;
 	op.accumulate[0] = add;
 	op.gradient[1] = op.gradient[2] = true;
-	run_op(&pfld_cpu_conv2d_gradient, &op, setting, batch,
-	       &(struct pfld_run){.n = p->n, .accumulate_gradients = add});
+	run_op(&pfld_cpu_conv2d_gradient, &op, setting, batch, &(struct pfld_run){.n = p->n, .accumulate_gradients = add});
 	const char *level = setting->kernels->level;
 	if (wanted & DX) check_result(p, level, "dx", &g->dx, &p->dx, add ? &before.dx : NULL);
 	if (wanted & DKERNEL) check_result(p, level, "dkernel", &g->dkernel, &p->dkernel, add ? &before.dkernel : NULL);
@@ -495,32 +404,31 @@ static void backward(struct problem *p, const struct setting *setting, int32_t b
 
 START_TEST(values)
 {
-	const struct shape *shape = &shapes[_i];
-	for (int32_t n = 1; n <= 5; n += 2)
-		for (size_t level = 0; level < num_levels(); level++) {
-			struct setting setting = {&levels[level], 2};
-			bool wide = n == 3;
-			struct problem p;
-			problem_create(&p, shape, n, wide);
-			for (int add = 0; add < 2; add++) {
-				struct tensor y;
-				struct gradients g;
-				forward(&p, &setting, n, wide, true, add, &y);
-				backward(&p, &setting, n, wide, ALL, add, &g);
-				tensor_destroy(&y);
-				gradients_destroy(&g);
-			}
-			problem_destroy(&p);
+	for (int32_t n = 1; n <= 5; n += 2) {
+		bool wide = n == 3;
+		struct problem p;
+		problem_create(&p, &shapes[_i], n, wide);
+		for (size_t level = 0; level < 2 * num_levels(); level++) {
+			struct setting setting = {&levels[level / 2], 2};
+			bool add = level % 2 == 1;
+			struct tensor y;
+			struct gradients g;
+			forward(&p, &setting, n, wide, true, add, &y);
+			backward(&p, &setting, n, wide, ALL, add, &g);
+			tensor_destroy(&y);
+			gradients_destroy(&g);
 		}
+		problem_destroy(&p);
+	}
 }
 END_TEST
 
 START_TEST(optional_results)
 {
+	struct problem p;
+	problem_create(&p, &shapes[_i], 2, true);
 	for (size_t level = 0; level < num_levels(); level++) {
 		struct setting setting = {&levels[level], 3};
-		struct problem p;
-		problem_create(&p, &shapes[_i], 2, true);
 		struct tensor y;
 		forward(&p, &setting, 2, true, false, false, &y);
 		FOR_EACH(&y, s, i, j, c) if (isnan(*element(&y, s, i, j, c))) ck_abort_msg("y holds what was there before");
@@ -530,89 +438,77 @@ START_TEST(optional_results)
 			backward(&p, &setting, 2, true, wanted, false, &g);
 			gradients_destroy(&g);
 		}
-		problem_destroy(&p);
 	}
+	problem_destroy(&p);
 }
 END_TEST
 
+// Runs again on other threads, with room for a larger batch, into wider pixels where asked for: the same bits.
+static void check_same(struct problem *p, const struct setting *setting, int32_t batch, bool wide,
+                       const struct tensor *y, const struct gradients *g)
+{
+	struct tensor other_y;
+	struct gradients other;
+	forward(p, setting, batch, wide, true, false, &other_y);
+	backward(p, setting, batch, wide, ALL, false, &other);
+	check_equal(y, &other_y, p->n, "y");
+	check_equal(&g->dx, &other.dx, p->n, "dx");
+	check_equal(&g->dkernel, &other.dkernel, 1, "dkernel");
+	check_equal(&g->dbias, &other.dbias, 1, "dbias");
+	tensor_destroy(&other_y);
+	gradients_destroy(&other);
+}
+
 START_TEST(bits)
 {
-	static const int32_t threads[] = {1, 2, 3, 7};
+	struct problem p, one;
+	problem_create(&p, &shapes[_i], 5, false);
+	problem_create_from(&one, &p, 3);
 	for (size_t level = 0; level < num_levels(); level++) {
-		struct problem p;
-		problem_create(&p, &shapes[_i], 5, false);
-		struct tensor y, other_y;
-		struct gradients g, other;
-		forward(&p, &(struct setting){&levels[level], 1}, 5, false, true, false, &y);
-		backward(&p, &(struct setting){&levels[level], 1}, 5, false, ALL, false, &g);
-		for (size_t i = 1; i < PFLD_COUNT(threads); i++) {
-			struct setting setting = {&levels[level], threads[i]};
-			forward(&p, &setting, 5 + (int32_t)i, false, true, false, &other_y); // a larger batch, too
-			backward(&p, &setting, 5 + (int32_t)i, false, ALL, false, &other);
-			check_equal(&y, &other_y, 5, "y");
-			check_equal(&g.dx, &other.dx, 5, "dx");
-			check_equal(&g.dkernel, &other.dkernel, 1, "dkernel");
-			check_equal(&g.dbias, &other.dbias, 1, "dbias");
-			tensor_destroy(&other_y);
-			gradients_destroy(&other);
-		}
+		const struct pfld_cpu_kernels *kernels = &levels[level];
+		struct tensor y, one_y;
+		struct gradients g, one_g;
+		forward(&p, &(struct setting){kernels, 1}, 5, false, true, false, &y);
+		backward(&p, &(struct setting){kernels, 1}, 5, false, ALL, false, &g);
+		check_same(&p, &(struct setting){kernels, 2}, 5, false, &y, &g);
+		check_same(&p, &(struct setting){kernels, 3}, 7, false, &y, &g);
+		check_same(&p, &(struct setting){kernels, 7}, 20, false, &y, &g);
 		// A sample's bits do not depend on its batch mates.
-		struct problem one;
-		problem_create(&one, &shapes[_i], 1, false);
-		FOR_EACH(&one.x, s, i, j, c) *element(&one.x, s, i, j, c) = *element(&p.x, 3, i, j, c);
-		FOR_EACH(&one.dy, s, i, j, c) *element(&one.dy, s, i, j, c) = *element(&p.dy, 3, i, j, c);
-		memcpy(one.kernel.buffer.data, p.kernel.buffer.data, p.kernel.buffer.bytes);
-		memcpy(one.bias.buffer.data, p.bias.buffer.data, p.bias.buffer.bytes);
-		memset(one.y.value, 0, one.y.num * sizeof(double));
-		memset(one.y.size, 0, one.y.num * sizeof(double));
-		memset(one.dx.value, 0, one.dx.num * sizeof(double));
-		memset(one.dx.size, 0, one.dx.num * sizeof(double));
-		FOR_EACH(&one.dy, s, i, j, f) reference_at(&one, s, i, j, f);
-		forward(&one, &(struct setting){&levels[level], 2}, 4, false, true, false, &other_y);
-		backward(&one, &(struct setting){&levels[level], 2}, 4, false, DX, false, &other);
-		check_equal_sample(&y, 3, &other_y, 0, "y beside no others");
-		check_equal_sample(&g.dx, 3, &other.dx, 0, "dx beside no others");
-		tensor_destroy(&other_y);
-		gradients_destroy(&other);
-		problem_destroy(&one);
+		forward(&one, &(struct setting){kernels, 2}, 4, false, true, false, &one_y);
+		backward(&one, &(struct setting){kernels, 2}, 4, false, DX, false, &one_g);
+		check_equal_sample(&y, 3, &one_y, 0, "y beside no others");
+		check_equal_sample(&g.dx, 3, &one_g.dx, 0, "dx beside no others");
+		tensor_destroy(&one_y);
+		gradients_destroy(&one_g);
 		tensor_destroy(&y);
 		gradients_destroy(&g);
-		problem_destroy(&p);
 	}
+	problem_destroy(&one);
+	problem_destroy(&p);
 }
 END_TEST
 
 // Large enough for several slabs, blocks of steps, column blocks and groups at once.
 static const struct shape large_shapes[] = {
-	{28, 28, 24, 40, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
-	{28, 28, 72, 24, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
-	{56, 56, 3, 20, 1, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
-	{28, 28, 16, 12, 1, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
-	{40, 40, 20, 20, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
-	{41, 40, 20, 20, 20, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+	{28, 28, 24, 40, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},  {20, 20, 72, 20, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+	{40, 40, 3, 20, 1, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   {28, 28, 16, 12, 1, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+	{40, 40, 20, 20, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, {41, 40, 20, 20, 20, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
 };
 
 START_TEST(large)
 {
+	struct problem p;
+	problem_create(&p, &large_shapes[_i], 2, false);
 	for (size_t level = 0; level < num_levels(); level++) {
-		struct problem p;
-		problem_create(&p, &large_shapes[_i], 3, false);
-		struct tensor y, other_y;
-		struct gradients g, other;
-		forward(&p, &(struct setting){&levels[level], 1}, 3, false, true, false, &y);
-		backward(&p, &(struct setting){&levels[level], 1}, 3, false, ALL, false, &g);
-		forward(&p, &(struct setting){&levels[level], 5}, 20, true, true, false, &other_y);
-		backward(&p, &(struct setting){&levels[level], 5}, 20, true, ALL, false, &other);
-		check_equal(&y, &other_y, 3, "y");
-		check_equal(&g.dx, &other.dx, 3, "dx");
-		check_equal(&g.dkernel, &other.dkernel, 1, "dkernel");
-		check_equal(&g.dbias, &other.dbias, 1, "dbias");
-		tensor_destroy(&other_y);
-		gradients_destroy(&other);
+		struct tensor y;
+		struct gradients g;
+		forward(&p, &(struct setting){&levels[level], 1}, 2, false, true, false, &y);
+		backward(&p, &(struct setting){&levels[level], 1}, 2, false, ALL, false, &g);
+		check_same(&p, &(struct setting){&levels[level], 5}, 20, true, &y, &g);
 		tensor_destroy(&y);
 		gradients_destroy(&g);
-		problem_destroy(&p);
 	}
+	problem_destroy(&p);
 }
 END_TEST
 

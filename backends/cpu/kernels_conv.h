@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels that convolutions stand on, one table per instruction-set level: panels of a matrix product, and rows of a
-// depthwise convolution. What they have in common: every output element is one chain of additions over its terms, in
+// The kernels that convolutions stand on, one table per instruction-set level: panels of a matrix product, and rows of
+// a depthwise convolution. What they have in common: every output element is one chain of additions over its terms, in
 // order, whatever the shape of the tile or row it lies in, so that a sample's bits do not depend on its neighbours; no
 // byte beyond the given elements is read or written. Callers: op_conv2d_*.c, which do blocking and threading.
 #ifndef PFLD_CPU_KERNELS_CONV_H
@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 
-// C = A B, for as many columns as a register tile is wide. An element's value is its sum (from zero, steps in order), plus
-// bias, and then added to what C holds if `add`; without `add` what C holds is never looked at.
+// C = A B, for as many columns as a register tile is wide. An element's value is its sum (from zero, steps in order),
+// plus bias, and then added to what C holds if `add`; without `add` what C holds is never looked at.
 struct pfld_cpu_gemm_panel {
 	int32_t num_rows, num_columns, num_steps; // 1 <= num_columns <= columns of the table; num_steps may be 0
 	const pfld_real *a;                       // (num_rows, num_steps); multiply_transposed: (num_steps, num_rows)
@@ -33,8 +33,8 @@ struct pfld_cpu_gemm_kernels {
 	                        int32_t num_columns);
 };
 
-// One row of a picture, copied to blocked form: (blocks, pixels, channels), each block of channels by itself, with zeros
-// for the pixels beyond the picture's sides and for the channels that fill up the last block.
+// One row of a picture, copied to blocked form: (blocks, pixels, channels), each block of channels by itself, with
+// zeros for the pixels beyond the picture's sides and for the channels that fill up the last block.
 struct pfld_cpu_depthwise_load {
 	const pfld_real *x; // (num_pixels, num_channels)
 	ptrdiff_t x_stride;
@@ -42,8 +42,8 @@ struct pfld_cpu_depthwise_load {
 	pfld_real *blocked;
 };
 
-// One row of outputs, all channels: out[p] = sum over taps of weights[t] taps[t][p], plus bias, and added to `out` if `add`.
-// Taps point at what the first output reads in the first block of channels.
+// One row of outputs, all channels: out[p] = sum over taps of weights[t] taps[t][p], plus bias, and added to `out` if
+// `add`. Taps point at what the first output reads in the first block of channels.
 struct pfld_cpu_depthwise_row {
 	const pfld_real *const *taps; // (num_taps)
 	ptrdiff_t step;               // elements from what one output reads to what the next reads

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The convolution ops of the cpu backend: reads the op into plain numbers and picks the way to perform it by shape alone.
-// The ways are in op_conv2d_gemm.c, _filter.c, _depthwise.c and _grouped.c. Called through the table in ops.c.
+// The convolution ops of the cpu backend: reads the op into plain numbers and picks the way to perform it by shape
+// alone. The ways are in op_conv2d_gemm.c, _filter.c, _depthwise.c and _grouped.c. Called through the table in ops.c.
 #include "cpu/op_conv2d.h"
 
 struct way {
@@ -34,8 +34,8 @@ static const struct way *pick_way(const struct pfld_cpu_conv *conv)
 	return conv->groups == conv->c && conv->groups == conv->filters ? &way_depthwise : &way_grouped;
 }
 
-// A window that is the whole picture, as in a flattened head, is a linear layer over its elements where they lie side by
-// side.
+// A window that is the whole picture, as in a flattened head, is a linear layer over its elements where they lie side
+// by side.
 static void flatten(struct pfld_cpu_conv *conv)
 {
 	const struct pfld_conv_attr *attr = &conv->attr;

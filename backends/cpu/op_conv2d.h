@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What the files of the convolution share: the numbers of one convolution, and how forward and data gradient are the same
-// walk. Included by op_conv2d*.c and nothing else.
+// What the files of the convolution share: the numbers of one convolution, and how forward and data gradient are the
+// same walk. Included by op_conv2d*.c and nothing else.
 //
-// Every pass (forward, or one phase of the data gradient) computes outputs on a lattice; output i of an axis reads source
-// position i * source_step + first_offset + t * offset_step for its taps t, which carry kernel index first_tap + t *
-// tap_step. Forward is one lattice, all outputs. The gradient of stride s is s lattices, the outputs o with o % s = phase:
-// each reads the taps that meet it, and no division is left in the inner loops. Offsets ascend with t.
+// Every pass (forward, or one phase of the data gradient) computes outputs on a lattice; output i of an axis reads
+// source position i * source_step + first_offset + t * offset_step for its taps t, which carry kernel index first_tap +
+// t * tap_step. Forward is one lattice, all outputs. The gradient of stride s is s lattices, the outputs o with o % s =
+// phase: each reads the taps that meet it, and no division is left in the inner loops. Offsets ascend with t.
 #ifndef PFLD_CPU_OP_CONV2D_H
 #define PFLD_CPU_OP_CONV2D_H
 
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 
-// One convolution, or one group of one. Pointers are NULL where absent, and all NULL when only sizes are asked for; which
-// results are wanted is said by the flags.
+// One convolution, or one group of one. Pointers are NULL where absent, and all NULL when only sizes are asked for;
+// which results are wanted is said by the flags.
 struct pfld_cpu_conv {
 	int32_t n, h, w, c, out_h, out_w, filters, groups; // c and filters of all groups
 	struct pfld_conv_attr attr;
@@ -61,11 +61,12 @@ struct pfld_cpu_conv_pass {
 };
 // Steps are cut into blocks of whole taps, or, where there is one tap, of channels.
 struct pfld_cpu_conv_blocks {
-	int32_t num_taps, source_c;               // of the pass
+	int32_t num_taps, row_taps, source_c;    // of the pass, of one kernel row
 	int32_t num_blocks, block_taps, block_c; // the last block may be smaller
 };
 struct pfld_cpu_conv_block {
-	int32_t tap, num_taps, channel, num_channels;
+	int32_t tap, num_taps, channel, num_channels; // the first tap and channel, and how many
+	int32_t first_row, first_column;              // of the first tap in the kernel
 };
 static inline int64_t pfld_cpu_conv_rows(const struct pfld_cpu_conv_pass *pass)
 {
@@ -76,8 +77,8 @@ struct pfld_cpu_conv_blocks pfld_cpu_conv_cut(const struct pfld_cpu_conv_pass *p
 struct pfld_cpu_conv_block pfld_cpu_conv_block_at(const struct pfld_cpu_conv_blocks *blocks, int32_t index);
 // True when the matrix lies in memory as it is: one tap that reads each source pixel once, in order.
 bool pfld_cpu_conv_in_place(const struct pfld_cpu_conv_pass *pass);
-// Rows [row, row + num_rows) of the matrix, the steps of one block, to out (num_rows, steps of the block); zeros where a
-// tap reads outside the source.
+// Rows [row, row + num_rows) of the matrix, the steps of one block, to out (num_rows, steps of the block); zeros where
+// a tap reads outside the source.
 void pfld_cpu_conv_gather(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t row,
                           int32_t num_rows, pfld_real *out, ptrdiff_t out_stride);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolutions (one filter per channel), directly: a worker walks down a picture, keeps the few source rows in
-// use as blocks of channels in a ring of its own, and writes whole rows of results. The data gradient is the same walk
-// over dy by stride phase; with the filter gradient it reads x and dy once. Called by op_conv2d.c.
+// Depthwise convolutions (one filter per channel), directly: a worker walks down a picture, keeps the few source rows
+// in use as blocks of channels in a ring of its own, and writes whole rows of results. The data gradient is the same
+// walk over dy by stride phase; with the filter gradient it reads x and dy once. Called by op_conv2d.c.
 #include "cpu/op_conv2d.h"
 
 #include <string.h>
 
 enum { MAX_GROUPS = 16, WANTED_ITEMS = 16, MIN_SLAB_ROWS = 8 };
 
-// Rows of one picture in blocked form, loaded when first asked for. Positions left of `first` or outside the picture are
-// zeros.
+// Rows of one picture in blocked form, loaded when first asked for. Positions left of `first` or outside the picture
+// are zeros.
 struct ring {
 	int32_t num_rows, first, width; // width: positions [first, first + width) of the picture's columns
 	int32_t h, w, c;
@@ -23,10 +23,10 @@ struct ring {
 struct depthwise {
 	const struct pfld_cpu_conv *conv;
 	const struct pfld_cpu_depthwise_kernels *kernels;
-	int32_t num_blocks, num_taps; // blocks of channels; kernel_h kernel_w
-	bool gradient;                // dy and x are read, dx and sums written; else x read, y written
-	bool needs_x;                 // forward, or a filter gradient
-	struct ring x, dy;            // shapes; each worker has places of its own
+	int32_t num_blocks, num_taps;                   // blocks of channels; kernel_h kernel_w
+	bool gradient;                                  // dy and x are read, dx and sums written; else x read, y written
+	bool needs_x;                                   // forward, or a filter gradient
+	struct ring x, dy;                              // shapes; each worker has places of its own
 	int32_t slabs_per_sample, slab_rows, num_items; // slabs are rows of y
 	size_t weights_bytes, sums_elements, sums_bytes, x_bytes, dy_bytes, held_bytes, taps_bytes, scratch_bytes;
 	char *workspace;
@@ -211,14 +211,15 @@ static int32_t point_taps(struct worker *worker, struct ring *ring, const struct
 }
 
 // ---- weights, packed once per call: for each phase (blocks, taps of the phase, channels) ----
-static void pack_phase(const struct depthwise *d, const struct pfld_cpu_conv_axis *y, const struct pfld_cpu_conv_axis *x,
-                       pfld_real *out)
+static void pack_phase(const struct depthwise *d, const struct pfld_cpu_conv_axis *y,
+                       const struct pfld_cpu_conv_axis *x, pfld_real *out)
 {
 	int32_t channels = d->kernels->channels, c = d->conv->c;
 	for (int32_t block = 0; block < d->num_blocks; block++)
 		for (int32_t i = 0; i < y->num_taps; i++)
 			for (int32_t j = 0; j < x->num_taps; j++, out += channels) {
-				int32_t tap = (y->first_tap + i * y->tap_step) * d->conv->attr.kernel_w + x->first_tap + j * x->tap_step;
+				int32_t tap =
+					(y->first_tap + i * y->tap_step) * d->conv->attr.kernel_w + x->first_tap + j * x->tap_step;
 				const pfld_real *kernel = d->conv->kernel + tap * d->conv->kernel_stride;
 				for (int32_t k = 0; k < channels; k++) {
 					int32_t channel = block * channels + k;
@@ -307,7 +308,8 @@ static void sum_row(struct worker *worker, int32_t row)
 	static const pfld_real ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 	const struct depthwise *d = worker->d;
 	const struct pfld_cpu_conv *conv = d->conv;
-	ptrdiff_t channels = d->kernels->channels, x_block = ring_block(d, &worker->x), dy_block = ring_block(d, &worker->dy);
+	ptrdiff_t channels = d->kernels->channels, x_block = ring_block(d, &worker->x),
+			  dy_block = ring_block(d, &worker->dy);
 	struct pfld_cpu_conv_axis y = pfld_cpu_conv_forward_axis(conv, 0), x = pfld_cpu_conv_forward_axis(conv, 1);
 	const pfld_real *dy = ring_row(&worker->dy, d->num_blocks * dy_block, row) - worker->dy.first * channels;
 	struct pfld_cpu_depthwise_sums task = {
@@ -371,7 +373,8 @@ static void merge_item(void *arg, int32_t item, int32_t index)
 {
 	const struct depthwise *d = arg;
 	const struct pfld_cpu_conv *conv = d->conv;
-	int32_t channels = d->kernels->channels, first = item * channels, num_channels = PFLD_MIN(channels, conv->c - first);
+	int32_t channels = d->kernels->channels, first = item * channels,
+			num_channels = PFLD_MIN(channels, conv->c - first);
 	const char *sums = d->workspace + d->weights_bytes;
 	for (int32_t tap = 0; tap <= d->num_taps; tap++) {
 		bool is_bias = tap == d->num_taps, add = is_bias ? conv->add_dbias : conv->add_dkernel;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The filter and bias gradients of dense convolutions: dkernel = gathered x (transposed) x dy. Rows are cut into slabs;
-// slabs form a few groups whose sums are kept apart and added in order, so the bits do not depend on who did what. Called
-// by op_conv2d_gemm.c.
+// slabs form a few groups whose sums are kept apart and added in order, so the bits do not depend on who did what.
+// Called by op_conv2d_gemm.c.
 #include "cpu/op_conv2d.h"
 
 // Groups are as many as balance the work, but no more than keep their sums small. ROW_GAP keeps rows whose stride is a
@@ -17,6 +17,7 @@ enum {
 	MIN_SLAB_ROWS = 48,
 	SLAB_ELEMENTS = 131072,
 	ROW_GAP = 16,
+	IN_PLACE_PANELS = 2,
 	MERGE_ELEMENTS = 16384,
 };
 
@@ -31,6 +32,7 @@ struct filter {
 	int32_t num_column_blocks, block_columns;
 	int32_t merge_rows; // of dkernel, per item
 	bool direct;        // one group, which writes the results themselves
+	bool in_place;      // x is read where it lies
 	size_t gathered_stride, gathered_bytes, scratch_bytes;
 	size_t sums_elements, sums_bytes; // of one group: (num_steps, filters), then (filters)
 	char *workspace;
@@ -73,9 +75,12 @@ static struct filter cut(const struct pfld_backend_device *device, const struct 
 	f.blocks = pfld_cpu_conv_cut(&f.pass, PFLD_MIN(steps, MAX_STEPS));
 	if (!conv->has_dkernel) f.blocks.num_blocks = 1;
 
+	// A copy of x pays when several panels read it.
+	f.in_place = pfld_cpu_conv_in_place(&f.pass) && f.block_columns <= IN_PLACE_PANELS * tile;
 	struct pfld_cpu_conv_block first = pfld_cpu_conv_block_at(&f.blocks, 0);
 	f.gathered_stride = (size_t)first.num_taps * (size_t)first.num_channels + ROW_GAP;
-	f.gathered_bytes = conv->has_dkernel ? pfld_cpu_conv_bytes((size_t)f.slab_rows * f.gathered_stride) : 0;
+	f.gathered_bytes =
+		conv->has_dkernel && !f.in_place ? pfld_cpu_conv_bytes((size_t)f.slab_rows * f.gathered_stride) : 0;
 	f.scratch_bytes = f.gathered_bytes + pfld_cpu_conv_bytes((size_t)f.slab_rows * (size_t)f.block_columns);
 	f.sums_elements = ((size_t)f.num_steps + 1) * (size_t)columns;
 	f.sums_bytes = f.direct ? 0 : pfld_cpu_conv_bytes(f.sums_elements);
@@ -110,8 +115,14 @@ static void add_slab(const struct filter *f, const struct part *part, int32_t sl
 	const struct pfld_cpu_conv *conv = f->conv;
 	int64_t row = (int64_t)slab * f->slab_rows;
 	int32_t num_rows = (int32_t)PFLD_MIN(f->slab_rows, f->num_rows - row), tile = f->kernels->columns;
-	if (part->dkernel)
-		pfld_cpu_conv_gather(&f->pass, &part->block, row, num_rows, part->gathered, (ptrdiff_t)f->gathered_stride);
+	const pfld_real *x = part->gathered;
+	ptrdiff_t x_stride = (ptrdiff_t)f->gathered_stride;
+	if (part->dkernel && f->in_place) {
+		x = conv->x + row * conv->x_stride + part->block.channel;
+		x_stride = conv->x_stride;
+	} else if (part->dkernel) {
+		pfld_cpu_conv_gather(&f->pass, &part->block, row, num_rows, part->gathered, x_stride);
+	}
 	f->kernels->pack(part->packed, conv->dy + row * conv->y_stride + part->column, conv->y_stride, num_rows,
 	                 part->num_columns);
 	for (int32_t j = 0; j < part->num_columns; j += tile) {
@@ -122,8 +133,8 @@ static void add_slab(const struct filter *f, const struct part *part, int32_t sl
 		};
 		if (part->dkernel) {
 			task.num_rows = part->block.num_taps * part->block.num_channels;
-			task.a = part->gathered;
-			task.a_stride = (ptrdiff_t)f->gathered_stride;
+			task.a = x;
+			task.a_stride = x_stride;
 			task.c = part->dkernel + j;
 			task.c_stride = part->dkernel_stride;
 			task.add = add_dkernel;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which source pixels an output of a convolution reads (axes), and copying them side by side for the matrix product, one
-// slab of outputs at a time. Integer arithmetic and copies only: nothing here depends on the instruction set.
+// Which source pixels an output of a convolution reads (axes), and copying them side by side for the matrix product,
+// one slab of outputs at a time. Integer arithmetic and copies only: nothing here depends on the instruction set.
 #include "cpu/op_conv2d.h"
 
 #include <string.h>
@@ -73,6 +73,7 @@ struct pfld_cpu_conv_blocks pfld_cpu_conv_cut(const struct pfld_cpu_conv_pass *p
 	int32_t c = pass->source_c;
 	struct pfld_cpu_conv_blocks blocks = {
 		.num_taps = pass->y.num_taps * pass->x.num_taps,
+		.row_taps = pass->x.num_taps,
 		.source_c = c,
 		.num_blocks = 1,
 		.block_c = c,
@@ -97,10 +98,20 @@ struct pfld_cpu_conv_block pfld_cpu_conv_block_at(const struct pfld_cpu_conv_blo
 {
 	if (blocks->block_c < blocks->source_c) {
 		int32_t channel = index * blocks->block_c;
-		return (struct pfld_cpu_conv_block){0, 1, channel, PFLD_MIN(blocks->block_c, blocks->source_c - channel)};
+		return (struct pfld_cpu_conv_block){
+			.num_taps = 1,
+			.channel = channel,
+			.num_channels = PFLD_MIN(blocks->block_c, blocks->source_c - channel),
+		};
 	}
 	int32_t tap = index * blocks->block_taps;
-	return (struct pfld_cpu_conv_block){tap, PFLD_MIN(blocks->block_taps, blocks->num_taps - tap), 0, blocks->source_c};
+	return (struct pfld_cpu_conv_block){
+		.tap = tap,
+		.first_row = tap / PFLD_MAX(blocks->row_taps, 1),
+		.first_column = tap % PFLD_MAX(blocks->row_taps, 1),
+		.num_taps = PFLD_MIN(blocks->block_taps, blocks->num_taps - tap),
+		.num_channels = blocks->source_c,
+	};
 }
 
 static bool reads_in_order(const struct pfld_cpu_conv_axis *axis)
@@ -113,8 +124,8 @@ bool pfld_cpu_conv_in_place(const struct pfld_cpu_conv_pass *pass)
 	return reads_in_order(&pass->y) && reads_in_order(&pass->x);
 }
 
-// Taps [begin, end) of one kernel row at one output. `source` is what tap 0 reads in the row of the picture; taps outside
-// [first, last) read beside it.
+// Taps [begin, end) of one kernel row at one output. `source` is what tap 0 reads in the row of the picture; taps
+// outside [first, last) read beside it.
 static void gather_taps(const struct pfld_cpu_conv_pass *pass, int32_t num_channels, const pfld_real *source,
                         int32_t first, int32_t last, int32_t begin, int32_t end, pfld_real *out)
 {
@@ -133,25 +144,26 @@ static void gather_taps(const struct pfld_cpu_conv_pass *pass, int32_t num_chann
 }
 
 // All taps of a block at one output.
-static void gather_output(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t sample,
-                          int32_t line, int32_t column, pfld_real *out)
+static void gather_output(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block,
+                          int64_t sample, int32_t line, int32_t column, pfld_real *out)
 {
 	const struct pfld_cpu_conv_axis *y = &pass->y, *x = &pass->x;
-	int32_t first, last, tap_end = block->tap + block->num_taps;
+	int32_t first, last;
 	pfld_cpu_conv_axis_taps(x, column, &first, &last);
-	ptrdiff_t left = column * x->source_step + x->first_offset;
-	for (int32_t tap = block->tap; tap < tap_end;) {
-		int32_t i = tap / x->num_taps, begin = tap % x->num_taps, end = PFLD_MIN(x->num_taps, begin + tap_end - tap);
-		int32_t at = line * y->source_step + y->first_offset + i * y->offset_step;
-		if (at >= 0 && at < y->source_size) {
-			int64_t pixel = (sample * y->source_size + at) * x->source_size + left;
-			gather_taps(pass, block->num_channels, pass->source + pixel * pass->source_stride + block->channel, first, last,
-			            begin, end, out);
-		} else {
+	const pfld_real *source = pass->source + block->channel;
+	int64_t left = sample * y->source_size * x->source_size + column * x->source_step + x->first_offset;
+	int32_t begin = block->first_column,
+			at = line * y->source_step + y->first_offset + block->first_row * y->offset_step;
+	for (int32_t num_taps = block->num_taps; num_taps > 0; at += y->offset_step) {
+		int32_t end = PFLD_MIN(x->num_taps, begin + num_taps);
+		if (at >= 0 && at < y->source_size)
+			gather_taps(pass, block->num_channels, source + (left + (int64_t)at * x->source_size) * pass->source_stride,
+			            first, last, begin, end, out);
+		else
 			memset(out, 0, (size_t)(end - begin) * (size_t)block->num_channels * sizeof(*out));
-		}
 		out += (ptrdiff_t)(end - begin) * block->num_channels;
-		tap += end - begin;
+		num_taps -= end - begin;
+		begin = 0;
 	}
 }
 

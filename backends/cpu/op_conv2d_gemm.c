@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Dense convolutions as matrix products: forward, and the data gradient as one product per stride phase. The left matrix
-// is the source itself (1x1) or a slab of it gathered per worker; the right one is the kernel, packed into panels. The
-// filter gradient is in op_conv2d_filter.c. Called by op_conv2d.c and op_conv2d_grouped.c.
+// Dense convolutions as matrix products: forward, and the data gradient as one product per stride phase. The left
+// matrix is the source itself (1x1) or a slab of it gathered per worker; the right one is the kernel, packed into
+// panels. The filter gradient is in op_conv2d_filter.c. Called by op_conv2d.c and op_conv2d_grouped.c.
 #include "cpu/op_conv2d.h"
 
 #include <string.h>
 
-// Few rows at a time, so that their steps stay in the nearest cache while the kernel streams by from the next; more rows
-// where the kernel is too large for that.
+// Few rows at a time, so that their steps stay in the nearest cache while the kernel streams by from the next; more
+// rows where the kernel is too large for that.
 enum {
 	MAX_STEPS = 512,
 	SLAB_ROWS = 24,
@@ -35,8 +35,8 @@ struct product {
 	// How it is cut; from shapes and n alone.
 	bool in_place, scattered, packed_ahead;
 	int32_t slab_rows, num_slabs, num_column_blocks, block_panels, num_panels;
-	int32_t most_steps;     // of any block
-	size_t packed_bytes;    // all panels of the kernel, when they are packed ahead
+	int32_t most_steps;                                // of any block
+	size_t packed_bytes;                               // all panels of the kernel, when they are packed ahead
 	size_t gathered_bytes, panel_bytes, scratch_bytes; // of one worker
 	char *workspace;
 };
@@ -69,8 +69,7 @@ static void cut(struct product *p)
 	p->packed_ahead = p->num_slabs >= 4;
 	p->packed_bytes = p->packed_ahead ? pfld_cpu_conv_bytes(all_steps * (size_t)p->num_panels * (size_t)columns) : 0;
 	p->panel_bytes = pfld_cpu_conv_bytes((size_t)p->most_steps * (size_t)columns);
-	p->gathered_bytes =
-		p->in_place ? 0 : pfld_cpu_conv_bytes((size_t)p->slab_rows * ((size_t)p->most_steps + ROW_GAP));
+	p->gathered_bytes = p->in_place ? 0 : pfld_cpu_conv_bytes((size_t)p->slab_rows * ((size_t)p->most_steps + ROW_GAP));
 	size_t scattered_bytes =
 		p->scattered ? pfld_cpu_conv_bytes((size_t)p->slab_rows * (size_t)(p->block_panels * columns)) : 0;
 	p->scratch_bytes = p->panel_bytes + p->gathered_bytes + scattered_bytes;
@@ -82,7 +81,8 @@ static size_t product_bytes(const struct pfld_backend_device *device, const stru
 }
 
 // ---- the right matrix ----
-static void pack_panel(const struct product *p, const struct pfld_cpu_conv_block *block, int32_t panel, pfld_real *packed)
+static void pack_panel(const struct product *p, const struct pfld_cpu_conv_block *block, int32_t panel,
+                       pfld_real *packed)
 {
 	const struct pfld_cpu_conv_axis *y = &p->pass.y, *x = &p->pass.x;
 	int32_t columns = p->kernels->columns, column = panel * columns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of depthwise convolutions with AVX2 and FMA: up to eight pixels of eight channels at a time. The contract of each
-// function is in kernels_conv.h. Compiled with flags of its own; only reached after the processor has been asked.
+// Rows of depthwise convolutions with AVX2 and FMA: up to eight pixels of eight channels at a time. The contract of
+// each function is in kernels_conv.h. Compiled with flags of its own; only reached after the processor has been asked.
 #include "cpu/kernels_conv.h"
 
 #include "cpu/avx2/vector.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix product panels with AVX2 and FMA: tiles of 6 rows by 16 columns, twelve sums in registers. The contract of each
-// function is in kernels_conv.h. Compiled with flags of its own; only reached after the processor has been asked.
+// Matrix product panels with AVX2 and FMA: tiles of 6 rows by 16 columns, twelve sums in registers. The contract of
+// each function is in kernels_conv.h. Compiled with flags of its own; only reached after the processor has been asked.
 #include "cpu/kernels_conv.h"
 
 #include "cpu/avx2/vector.h"
@@ -14,8 +14,8 @@ struct tile {
 };
 
 // Sums to C for one row: one vector of columns.
-PFLD_SPECIALISED void finish(const struct pfld_cpu_gemm_panel *panel, float *c, __m256 sum, int32_t column, bool is_whole,
-                             __m256i lanes)
+PFLD_SPECIALISED void finish(const struct pfld_cpu_gemm_panel *panel, float *c, __m256 sum, int32_t column,
+                             bool is_whole, __m256i lanes)
 {
 	if (panel->bias) sum = _mm256_add_ps(sum, pfld_load(panel->bias + column, is_whole, lanes));
 	if (panel->add) sum = _mm256_add_ps(pfld_load(c + column, is_whole, lanes), sum);

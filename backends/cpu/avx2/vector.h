@@ -19,7 +19,8 @@ PFLD_SPECIALISED __m256i pfld_first_lanes(int32_t count)
 	return _mm256_loadu_si256((const __m256i *)(bits + PFLD_LANES - count));
 }
 
-// `is_whole`: all lanes are there and `lanes` is not looked at. Lanes that are not there read as zero, and are not written.
+// `is_whole`: all lanes are there and `lanes` is not looked at. Lanes that are not there read as zero, and are not
+// written.
 PFLD_SPECIALISED __m256 pfld_load(const float *place, bool is_whole, __m256i lanes)
 {
 	return is_whole ? _mm256_loadu_ps(place) : _mm256_maskload_ps(place, lanes);

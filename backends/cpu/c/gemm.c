@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix product panels in plain C: the reference of every other level, and in double precision the oracle of the tests.
-// The contract of each function is in kernels_conv.h.
+// Matrix product panels in plain C: the reference of every other level, and in double precision the oracle of the
+// tests. The contract of each function is in kernels_conv.h.
 #include "cpu/kernels_conv.h"
 
 enum { ROWS = 4, COLUMNS = 8 };
