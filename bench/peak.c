@@ -15,54 +15,44 @@
 
 enum { ROUNDS = 400000, CHAINS = 12, LANES = 8, THREAD_BYTES = 24 << 20 };
 
-// Sums go to the end of the thread's memory, so that no compiler can leave the work out.
-static void plain_chains(float *out)
+// Sums come from the end of the thread's memory and go back there, so that no compiler can leave work out or share it
+// between chains.
+static void plain_chains(float *place)
 {
 	float sums[CHAINS * LANES];
-	for (int i = 0; i < CHAINS * LANES; i++) sums[i] = (float)i;
+	memcpy(sums, place, sizeof(sums));
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < CHAINS * LANES; i++) sums[i] = sums[i] * 0.999f + 0.5f;
-	memcpy(out, sums, sizeof(sums));
+	memcpy(place, sums, sizeof(sums));
 }
 
 #if HAS_AVX2_LOOP
-__attribute__((target("avx2,fma"))) static void avx2_chains(float *out)
+__attribute__((target("avx2,fma"))) static void avx2_chains(float *place)
 {
-	__m256 factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(0.5f);
-	__m256 s0 = term, s1 = term, s2 = term, s3 = term, s4 = term, s5 = term, s6 = term, s7 = term, s8 = term, s9 = term;
-	__m256 s10 = term, s11 = term;
+	const __m256 factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(0.5f);
+	__m256 sums[CHAINS];
+#pragma GCC unroll 12
+	for (int i = 0; i < CHAINS; i++) sums[i] = _mm256_loadu_ps(place + i * LANES);
 	for (int round = 0; round < ROUNDS; round++) {
-		s0 = _mm256_fmadd_ps(s0, factor, term);
-		s1 = _mm256_fmadd_ps(s1, factor, term);
-		s2 = _mm256_fmadd_ps(s2, factor, term);
-		s3 = _mm256_fmadd_ps(s3, factor, term);
-		s4 = _mm256_fmadd_ps(s4, factor, term);
-		s5 = _mm256_fmadd_ps(s5, factor, term);
-		s6 = _mm256_fmadd_ps(s6, factor, term);
-		s7 = _mm256_fmadd_ps(s7, factor, term);
-		s8 = _mm256_fmadd_ps(s8, factor, term);
-		s9 = _mm256_fmadd_ps(s9, factor, term);
-		s10 = _mm256_fmadd_ps(s10, factor, term);
-		s11 = _mm256_fmadd_ps(s11, factor, term);
+#pragma GCC unroll 12
+		for (int i = 0; i < CHAINS; i++) sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
 	}
-	s0 = _mm256_add_ps(_mm256_add_ps(s0, s1), _mm256_add_ps(s2, s3));
-	s4 = _mm256_add_ps(_mm256_add_ps(s4, s5), _mm256_add_ps(s6, s7));
-	s8 = _mm256_add_ps(_mm256_add_ps(s8, s9), _mm256_add_ps(s10, s11));
-	_mm256_storeu_ps(out, _mm256_add_ps(s0, _mm256_add_ps(s4, s8)));
+#pragma GCC unroll 12
+	for (int i = 0; i < CHAINS; i++) _mm256_storeu_ps(place + i * LANES, sums[i]);
 }
 #endif
 
 static void compute_item(void *arg, int32_t item, int32_t worker)
 {
 	const struct peak *peak = arg;
-	float *out = (float *)(peak->to + (size_t)(item + 1) * peak->thread_bytes) - CHAINS * LANES;
+	float *place = (float *)(peak->to + (size_t)(item + 1) * peak->thread_bytes) - CHAINS * LANES;
 #if HAS_AVX2_LOOP
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-		avx2_chains(out);
+		avx2_chains(place);
 		return;
 	}
 #endif
-	plain_chains(out);
+	plain_chains(place);
 }
 
 static void copy_item(void *arg, int32_t item, int32_t worker)
