@@ -11,7 +11,7 @@ usage: ./quickstart.sh [SECONDS]
 
 Installs what is missing (Debian, Ubuntu; elsewhere it is named), builds libpfld in build/, and trains PFLD on faces
 that the library draws itself. That takes about five minutes on two cores and needs no download. Training stops after
-SECONDS (400) in any case; what it has learned until then counts. The report is in build/quickstart/report.html.
+SECONDS (360) in any case; what it has learned until then counts. The report is in build/quickstart/report.html.
 END
 }
 
@@ -19,7 +19,7 @@ case ${1:-} in
 -h | --help) usage && exit 0 ;;
 *[!0-9]*) usage >&2 && exit 2 ;;
 esac
-limit=${1:-400}
+limit=${1:-360}
 model_dir=build/quickstart
 pfld=build/examples/pfld/pfld
 
@@ -32,8 +32,8 @@ said=$(ninja -C build 2>&1) || { echo "$said" | grep -E -A12 '^FAILED|error:'; e
 
 echo "== training PFLD on built-in faces"
 rm -rf "$model_dir"
-train=("$pfld" train --file_list builtin:train:1000 --test_list builtin:test:200 --test_initial --width 0.25
-	--batch_size 32 --learning_rate 2e-3 --max_epoch 14 --validation_freq 2 --model_dir "$model_dir")
+train=("$pfld" train --file_list builtin:train:2000 --test_list builtin:test:200 --test_initial --augment none --width 0.25
+	--batch_size 16 --learning_rate 4e-3 --max_epoch 8 --validation_freq 2 --model_dir "$model_dir")
 echo "${train[*]}"
 # Ctrl-C, and the limit, finish the step and save; what is there is a result all the same.
 timeout --foreground --signal INT "$limit" "${train[@]}" || [ -e "$model_dir/run.json" ] || exit 1
