@@ -1,99 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The library as a guest: whatever it is given, it neither ends its host nor prints, and says what was wrong in the
-// error it is handed. Links the shared library alone. The program's own exit(), abort() and _exit() take the place of
-// the C library's, for libpfld and for the codecs below it.
-#define _GNU_SOURCE // RTLD_NEXT
+// error it is handed. Links the shared library alone.
 #include "image_maker.h"
+#include "watch.h"
 
 #include <check.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <pfld/pfld.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wnonnull" // NULL is what this is about
-
-// ---- the ends of a program, watched ----
-
-enum { WATCHED_EXIT = 70, WATCHED_ABORT = 71 };
-static bool watching;
-
-static void *real(const char *name)
-{
-	void *function = dlsym(RTLD_NEXT, name);
-	if (!function) syscall(SYS_exit_group, 72);
-	return function;
-}
-
-static _Noreturn void leave(const char *name, int code)
-{
-	if (watching) syscall(SYS_exit_group, WATCHED_EXIT); // Check tells the number
-	void (*function)(int);
-	*(void **)&function = real(name);
-	function(code);
-	__builtin_unreachable();
-}
-
-_Noreturn void exit(int code)
-{
-	leave("exit", code);
-}
-
-_Noreturn void _exit(int code)
-{
-	leave("_exit", code);
-}
-
-_Noreturn void abort(void)
-{
-	if (watching) syscall(SYS_exit_group, WATCHED_ABORT);
-	void (*function)(void);
-	*(void **)&function = real("abort");
-	function();
-	__builtin_unreachable();
-}
-
-// ---- standard output and error, caught ----
-
-static int kept[2];
-static FILE *caught;
-
-static void begin_watching(void)
-{
-	fflush(stdout);
-	fflush(stderr);
-	caught = tmpfile();
-	ck_assert_ptr_nonnull(caught);
-	for (int i = 0; i < 2; i++) {
-		kept[i] = dup(i + 1);
-		ck_assert_int_ge(kept[i], 0);
-		ck_assert_int_ge(dup2(fileno(caught), i + 1), 0);
-	}
-	watching = true;
-}
-
-static void end_watching(void)
-{
-	char said[200] = "";
-	struct stat info;
-	watching = false;
-	fflush(stdout);
-	fflush(stderr);
-	for (int i = 0; i < 2; i++) {
-		dup2(kept[i], i + 1);
-		close(kept[i]);
-	}
-	ck_assert_int_eq(fstat(fileno(caught), &info), 0);
-	rewind(caught);
-	size_t num = fread(said, 1, sizeof said - 1, caught);
-	fclose(caught);
-	ck_assert_msg(info.st_size == 0 && num == 0, "printed %lld bytes: %s", (long long)info.st_size, said);
-}
 
 START_TEST(watch_sees)
 {
@@ -102,10 +22,10 @@ START_TEST(watch_sees)
 	fprintf(stderr, "b");
 	fflush(stdout);
 	struct stat info;
-	ck_assert_int_eq(fstat(fileno(caught), &info), 0);
+	ck_assert_int_eq(fstat(fileno(watch_caught), &info), 0);
 	ck_assert_int_eq(info.st_size, 2);
-	rewind(caught);
-	ck_assert_int_eq(ftruncate(fileno(caught), 0), 0);
+	rewind(watch_caught);
+	ck_assert_int_eq(ftruncate(fileno(watch_caught), 0), 0);
 	end_watching();
 }
 END_TEST
