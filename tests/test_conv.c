@@ -18,9 +18,9 @@ static const double tolerance = sizeof(pfld_real) == sizeof(double) ? 1e-14 : 1e
 
 // ---- levels and threads ----
 static const struct pfld_cpu_kernels levels[] = {
-	{.level = "c", .gemm = &pfld_cpu_gemm_c, .depthwise = &pfld_cpu_depthwise_c},
+	{.level = "c", .gemm = &pfld_cpu_gemm_c, .depthwise = &pfld_cpu_depthwise_c, .rows = &pfld_cpu_rows_c},
 #if PFLD_HAVE_AVX2 && !defined(PFLD_DOUBLE)
-	{.level = "avx2", .gemm = &pfld_cpu_gemm_avx2, .depthwise = &pfld_cpu_depthwise_avx2},
+	{.level = "avx2", .gemm = &pfld_cpu_gemm_avx2, .depthwise = &pfld_cpu_depthwise_avx2, .rows = &pfld_cpu_rows_avx2},
 #endif
 };
 
@@ -76,8 +76,6 @@ static void run_op(const struct pfld_cpu_op *entry, struct pfld_op *op, const st
 	struct buffer workspace = buffer_create(bytes / sizeof(pfld_real) * sizeof(pfld_real));
 	struct pfld_region region = {.bytes = workspace.bytes, .host = workspace.data};
 	op->workspace = (struct pfld_operand){.tensor = 99, .region = &region};
-	const char *reason = NULL;
-	ck_assert(entry->supports(op, &reason));
 	entry->enqueue(&device, op, run);
 	buffer_destroy(&workspace);
 }
@@ -512,17 +510,110 @@ START_TEST(large)
 }
 END_TEST
 
-START_TEST(pending_is_refused)
+// ---- sources that are pending ----
+
+// What x and dy of a problem are computed from.
+struct origin {
+	struct tensor x, dy, dy_x, numbers[6];
+	struct pfld_pending x_pending, dy_pending;
+};
+
+static struct pfld_operand random_numbers(struct tensor *tensor, int32_t num)
 {
-	struct problem p;
-	problem_create(&p, &shapes[0], 1, false);
-	struct pfld_op op = op_of(&p, PFLD_OP_CONV2D);
-	op.src[0] = p.x.operand;
-	op.src[0].pending.is_pending = true;
-	const char *reason = NULL;
-	ck_assert(!pfld_cpu_conv2d.supports(&op, &reason));
-	ck_assert_ptr_nonnull(reason);
-	problem_destroy(&p);
+	tensor_create(tensor, 1, 1, 1, num, 0, 0);
+	fill_random(tensor);
+	return tensor->operand;
+}
+
+static void origin_create(struct origin *o, const struct problem *p)
+{
+	int32_t c = p->shape.c, filters = p->shape.filters;
+	const struct pfld_operand *dy = &p->dy.operand;
+	tensor_create(&o->x, p->n, p->shape.h, p->shape.w, c, 2, 1);
+	tensor_create(&o->dy, p->n, dy->h, dy->w, filters, 0, 3);
+	tensor_create(&o->dy_x, p->n, dy->h, dy->w, filters, 1, 0);
+	fill_random(&o->x);
+	fill_random(&o->dy);
+	fill_random(&o->dy_x);
+	o->x_pending = (struct pfld_pending){
+		.kind = PFLD_PENDING_VALUE,
+		.act = PFLD_ACT_LEAKY,
+		.slope = 0.25,
+		.scale = random_numbers(&o->numbers[0], c),
+		.shift = random_numbers(&o->numbers[1], c),
+	};
+	o->dy_pending = (struct pfld_pending){
+		.kind = PFLD_PENDING_GRADIENT,
+		.act = PFLD_ACT_RELU,
+		.x = o->dy_x.operand,
+		.scale = random_numbers(&o->numbers[2], filters),
+		.shift = random_numbers(&o->numbers[3], filters),
+		.mean = random_numbers(&o->numbers[4], filters),
+	};
+	o->dy_pending.mean_dz = o->dy_pending.slope_x = random_numbers(&o->numbers[5], filters);
+	o->x.operand.pending = &o->x_pending;
+	o->dy.operand.pending = &o->dy_pending;
+}
+
+static void origin_destroy(struct origin *o)
+{
+	tensor_destroy(&o->x);
+	tensor_destroy(&o->dy);
+	tensor_destroy(&o->dy_x);
+	for (size_t i = 0; i < PFLD_COUNT(o->numbers); i++) tensor_destroy(&o->numbers[i]);
+}
+
+// The tensor that a pending one stands for.
+static void materialise(const struct pfld_cpu_kernels *kernels, const struct tensor *pending, struct tensor *out)
+{
+	struct pfld_cpu_source source = pfld_cpu_source(&pending->operand);
+	int64_t num_pixels = pfld_cpu_num_pixels(&pending->operand, pending->n);
+	struct pfld_cpu_piece piece = {0, num_pixels, 1, 0, pending->operand.c};
+	pfld_cpu_load(kernels, &source, &piece, pfld_cpu_at(&out->operand), out->operand.pixel_stride);
+}
+
+START_TEST(pending)
+{
+	for (size_t level = 0; level < num_levels(); level++) {
+		struct setting setting = {&levels[level], 2};
+		struct problem p;
+		struct origin origin;
+		problem_allocate(&p, &shapes[_i], 3, false);
+		fill_random(&p.kernel);
+		fill_random(&p.bias);
+		origin_create(&origin, &p);
+		materialise(setting.kernels, &origin.x, &p.x);
+		materialise(setting.kernels, &origin.dy, &p.dy);
+		FOR_EACH(&p.dy, s, y, x, f) reference_at(&p, s, y, x, f);
+		struct tensor y[2];
+		struct gradients g[2];
+		forward(&p, &setting, 3, false, true, false, &y[0]);
+		backward(&p, &setting, 3, false, ALL, false, &g[0]);
+		struct problem q = p;
+		struct pfld_op op = op_of(&p, PFLD_OP_CONV2D), back = op_of(&p, PFLD_OP_CONV2D_GRADIENT);
+		op.src[0] = back.src[0] = origin.x.operand;
+		op.dst[0] = p.dy.operand;
+		back.src[2] = origin.dy.operand;
+		back.dst[0] = p.x.operand;
+		// Groups are not read so, nor a window as large as the picture, which becomes a linear layer over its elements.
+		bool reads_x = pfld_cpu_conv2d.reads_pending(&op, 0);
+		ck_assert(reads_x == pfld_cpu_conv2d_gradient.reads_pending(&back, 0));
+		ck_assert(reads_x || p.shape.groups > 1 || p.shape.kernel_h == p.shape.h);
+		if (reads_x) q.x = origin.x;
+		if (pfld_cpu_conv2d_gradient.reads_pending(&back, 2)) q.dy = origin.dy;
+		forward(&q, &setting, 3, false, true, false, &y[1]);
+		backward(&q, &setting, 3, false, ALL, false, &g[1]);
+		check_equal(&y[0], &y[1], 3, "y of pending x");
+		check_equal(&g[0].dx, &g[1].dx, 3, "dx of pending dy");
+		check_equal(&g[0].dkernel, &g[1].dkernel, 1, "dkernel of pending x and dy");
+		check_equal(&g[0].dbias, &g[1].dbias, 1, "dbias of pending dy");
+		for (int i = 0; i < 2; i++) {
+			tensor_destroy(&y[i]);
+			gradients_destroy(&g[i]);
+		}
+		origin_destroy(&origin);
+		problem_destroy(&p);
+	}
 }
 END_TEST
 
@@ -534,7 +625,7 @@ int main(void)
 	tcase_add_loop_test(tests, optional_results, 0, PFLD_COUNT(shapes));
 	tcase_add_loop_test(tests, bits, 0, PFLD_COUNT(shapes));
 	tcase_add_loop_test(tests, large, 0, PFLD_COUNT(large_shapes));
-	tcase_add_test(tests, pending_is_refused);
+	tcase_add_loop_test(tests, pending, 0, PFLD_COUNT(shapes));
 	Suite *suite = suite_create("conv");
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);

@@ -43,6 +43,22 @@ static inline int64_t pfld_cpu_num_pixels(const struct pfld_operand *operand, in
 	return (int64_t)n * operand->h * operand->w;
 }
 
+// A source as ops read it, pending or not: `pending` NULL means that the numbers are those in memory.
+struct pfld_cpu_source {
+	const pfld_real *at; // first pixel
+	ptrdiff_t stride;    // of pixels
+	const struct pfld_pending *pending;
+};
+struct pfld_cpu_source pfld_cpu_source(const struct pfld_operand *operand);
+// Channels [channel, channel + num_channels) of num_pixels pixels, `step` pixels apart from `pixel` on, to out. Only for
+// sources that are pending.
+struct pfld_cpu_piece {
+	int64_t pixel, num_pixels, step;
+	int32_t channel, num_channels;
+};
+void pfld_cpu_load(const struct pfld_cpu_kernels *kernels, const struct pfld_cpu_source *source,
+                   const struct pfld_cpu_piece *piece, pfld_real *out, ptrdiff_t out_stride);
+
 // The sum of partial results in their order, in double: dst[j] = factor[j] times the sum over parts of
 // parts[part * part_stride + j], written or added.
 struct pfld_cpu_merge {
@@ -64,8 +80,8 @@ static inline bool pfld_cpu_adds(const struct pfld_op *op, int32_t dst, const st
 
 // One entry per op kind; ops.c holds the table.
 struct pfld_cpu_op {
-	// NULL: always, but for pending operands, which none of those reads.
-	bool (*supports)(const struct pfld_op *op, const char **reason);
+	// Whether source `source`, which is pending, is read so. NULL: none is.
+	bool (*reads_pending)(const struct pfld_op *op, int32_t source);
 	// NULL: 0. Per-thread scratch is num_threads times what one needs.
 	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
 	void (*enqueue)(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run);

@@ -177,14 +177,6 @@ static enum pfld_status finish(struct pfld_backend_device *device, struct pfld_e
 
 // ---- ops ----
 
-static bool has_pending(const struct pfld_op *op)
-{
-	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) {
-		if (pfld_operand_present(&op->src[i]) && op->src[i].pending.is_pending) return true;
-	}
-	return false;
-}
-
 static bool supports(const struct pfld_backend_device *device, const struct pfld_op *op, const char **reason)
 {
 	const struct pfld_cpu_op *entry = pfld_cpu_ops[op->kind];
@@ -192,9 +184,11 @@ static bool supports(const struct pfld_backend_device *device, const struct pfld
 		*reason = "this build has no such op";
 		return false;
 	}
-	if (entry->supports) return entry->supports(op, reason);
-	if (has_pending(op)) {
-		*reason = "it reads no pending operands";
+	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) {
+		const struct pfld_operand *source = &op->src[i];
+		if (!pfld_operand_present(source) || !source->pending) continue;
+		if (entry->reads_pending && entry->reads_pending(op, i)) continue;
+		*reason = "it does not read this operand when it is pending";
 		return false;
 	}
 	return true;

@@ -163,6 +163,7 @@ static void sums_item(void *arg, int32_t item, int32_t worker)
 	job->device->kernels->rows->bn_gradient_sums(&gradient, part, part + num_channels, scratch);
 }
 
+// The sum over slabs into dst[which], and into the gradient of beta or gamma that goes with it.
 static void merge_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct job *job,
 					   int32_t which, const struct pfld_run *run)
 {
@@ -173,7 +174,6 @@ static void merge_sums(struct pfld_backend_device *device, const struct pfld_op 
 							   .num_columns = job->num_channels,
 							   .factor = which ? pfld_cpu_at(&op->src[5]) : NULL, // xhat = (x - mean) inv_std
 							   .dst = pfld_cpu_at(&op->dst[which]),
-							   .add = pfld_cpu_adds(op, which, run),
 							   .second = pfld_cpu_at(&op->dst[2 + which]),
 							   .add_second = pfld_cpu_adds(op, 2 + which, run),
 						   });
@@ -186,6 +186,13 @@ static void gradient_sums(struct pfld_backend_device *device, const struct pfld_
 	pfld_cpu_parallel(device, job.slabs.num_slabs, sums_item, &job);
 	merge_sums(device, op, &job, 0, run);
 	merge_sums(device, op, &job, 1, run);
+	const pfld_real *inv_std = pfld_cpu_at(&op->src[5]);
+	pfld_real *mean_dz = pfld_cpu_at(&op->dst[0]), *slope_x = pfld_cpu_at(&op->dst[1]);
+	double count = (double)pfld_cpu_num_pixels(&op->src[0], run->n);
+	for (int32_t j = 0; j < job.num_channels; j++) {
+		mean_dz[j] = (pfld_real)(mean_dz[j] / count);
+		slope_x[j] = (pfld_real)((double)inv_std[j] * slope_x[j] / count);
+	}
 }
 
 const struct pfld_cpu_op pfld_cpu_bn_gradient_sums = {.workspace_bytes = reduction_bytes, .enqueue = gradient_sums};
@@ -197,23 +204,15 @@ static void gradient_item(void *arg, int32_t item, int32_t worker)
 	job->device->kernels->rows->bn_gradient(&gradient, job->mean_dz, job->slope_x);
 }
 
-static size_t gradient_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
-{
-	return 2 * (size_t)op->src[0].c * sizeof(pfld_real);
-}
-
 static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *dy = &op->src[0], *dx = &op->dst[0];
-	const pfld_real *inv_std = pfld_cpu_at(&op->src[5]), *sum_dz = pfld_cpu_at(&op->src[6]);
-	const pfld_real *sum_dz_xhat = pfld_cpu_at(&op->src[7]);
-	pfld_real *mean_dz = pfld_cpu_at(&op->workspace), *slope_x = mean_dz + dy->c;
-	double count = (double)pfld_cpu_num_pixels(dy, run->n);
-	for (int32_t j = 0; j < dy->c; j++) {
-		mean_dz[j] = (pfld_real)(sum_dz[j] / count);
-		slope_x[j] = (pfld_real)((double)inv_std[j] * sum_dz_xhat[j] / count);
-	}
-	struct job job = {.device = device, .gradient = sources(op), .mean_dz = mean_dz, .slope_x = slope_x};
+	struct job job = {
+		.device = device,
+		.gradient = sources(op),
+		.mean_dz = pfld_cpu_at(&op->src[5]),
+		.slope_x = pfld_cpu_at(&op->src[6]),
+	};
 	job.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(dy, run->n), dy->c);
 	job.gradient.dx = pfld_cpu_at(dx);
 	job.gradient.dx_stride = dx->pixel_stride;
@@ -221,4 +220,4 @@ static void gradient(struct pfld_backend_device *device, const struct pfld_op *o
 	pfld_cpu_parallel(device, job.slabs.num_slabs, gradient_item, &job);
 }
 
-const struct pfld_cpu_op pfld_cpu_bn_gradient = {.workspace_bytes = gradient_bytes, .enqueue = gradient};
+const struct pfld_cpu_op pfld_cpu_bn_gradient = {.enqueue = gradient};

@@ -34,15 +34,19 @@ static const struct way *pick_way(const struct pfld_cpu_conv *conv)
 	return conv->groups == conv->c && conv->groups == conv->filters ? &way_depthwise : &way_grouped;
 }
 
+static bool is_whole_picture(const struct pfld_cpu_conv *conv)
+{
+	const struct pfld_conv_attr *attr = &conv->attr;
+	return conv->groups == 1 && conv->out_h == 1 && conv->out_w == 1 && attr->kernel_h == conv->h &&
+	       attr->kernel_w == conv->w && attr->pad_top == 0 && attr->pad_left == 0 && attr->dilation_h == 1 &&
+	       attr->dilation_w == 1 && conv->h * conv->w > 1;
+}
+
 // A window that is the whole picture, as in a flattened head, is a linear layer over its elements where they lie side
 // by side.
 static void flatten(struct pfld_cpu_conv *conv)
 {
-	const struct pfld_conv_attr *attr = &conv->attr;
-	bool whole = conv->groups == 1 && conv->out_h == 1 && conv->out_w == 1 && attr->kernel_h == conv->h &&
-	             attr->kernel_w == conv->w && attr->pad_top == 0 && attr->pad_left == 0 && attr->dilation_h == 1 &&
-	             attr->dilation_w == 1 && conv->x_stride == conv->c && conv->dx_stride == conv->c;
-	if (!whole) return;
+	if (!is_whole_picture(conv) || conv->x_stride != conv->c || conv->dx_stride != conv->c) return;
 	conv->c *= conv->h * conv->w;
 	conv->h = conv->w = 1;
 	conv->x_stride = conv->dx_stride = conv->c;
@@ -75,12 +79,16 @@ static struct pfld_cpu_conv read_shapes(const struct pfld_op *op, int32_t n, con
 
 static struct pfld_cpu_conv read_forward(const struct pfld_op *op, int32_t n)
 {
-	return read_shapes(op, n, &op->src[0], &op->src[0], &op->dst[0]);
+	struct pfld_cpu_conv conv = read_shapes(op, n, &op->src[0], &op->src[0], &op->dst[0]);
+	conv.x_pending = op->src[0].pending;
+	return conv;
 }
 
 static struct pfld_cpu_conv read_gradient(const struct pfld_op *op, int32_t n)
 {
 	struct pfld_cpu_conv conv = read_shapes(op, n, &op->src[0], &op->dst[0], &op->src[2]);
+	conv.x_pending = op->src[0].pending;
+	conv.dy_pending = op->src[2].pending;
 	conv.has_dx = pfld_operand_present(&op->dst[0]);
 	conv.has_dkernel = pfld_operand_present(&op->dst[1]);
 	conv.has_dbias = pfld_operand_present(&op->dst[2]);
@@ -89,21 +97,31 @@ static struct pfld_cpu_conv read_gradient(const struct pfld_op *op, int32_t n)
 	return conv;
 }
 
+// Not what may be flattened: numbers per channel are known of the channels as they are. Groups are seen as convolutions
+// of their own.
+static bool reads_x_pending(const struct pfld_op *op, const struct pfld_operand *y)
+{
+	struct pfld_cpu_conv conv = read_shapes(op, 1, &op->src[0], &op->src[0], y);
+	return conv.c == op->src[0].c && !is_whole_picture(&conv) && pick_way(&conv) != &way_grouped;
+}
+
+static bool forward_reads_pending(const struct pfld_op *op, int32_t source)
+{
+	return source == 0 && reads_x_pending(op, &op->dst[0]);
+}
+
+static bool gradient_reads_pending(const struct pfld_op *op, int32_t source)
+{
+	if (source == 0) return reads_x_pending(op, &op->src[2]);
+	struct pfld_cpu_conv conv = read_gradient(op, 1);
+	return source == 2 && pick_way(&conv) != &way_grouped;
+}
+
 // Regions may begin anywhere that elements may.
 static char *aligned(pfld_real *workspace)
 {
 	size_t beyond = (uintptr_t)workspace % PFLD_CPU_CONV_ALIGNMENT;
 	return (char *)workspace + (beyond ? PFLD_CPU_CONV_ALIGNMENT - beyond : 0);
-}
-
-static bool supports(const struct pfld_op *op, const char **reason)
-{
-	for (int i = 0; i < PFLD_OP_MAX_SRC; i++)
-		if (pfld_operand_present(&op->src[i]) && op->src[i].pending.is_pending) {
-			*reason = "the cpu convolutions read operands that are in memory";
-			return false;
-		}
-	return true;
 }
 
 static size_t forward_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
@@ -152,12 +170,12 @@ static void gradient(struct pfld_backend_device *device, const struct pfld_op *o
 }
 
 const struct pfld_cpu_op pfld_cpu_conv2d = {
-	.supports = supports,
+	.reads_pending = forward_reads_pending,
 	.workspace_bytes = forward_bytes,
 	.enqueue = forward,
 };
 const struct pfld_cpu_op pfld_cpu_conv2d_gradient = {
-	.supports = supports,
+	.reads_pending = gradient_reads_pending,
 	.workspace_bytes = gradient_bytes,
 	.enqueue = gradient,
 };

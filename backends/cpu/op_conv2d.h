@@ -22,6 +22,7 @@ struct pfld_cpu_conv {
 	bool has_dx, has_dkernel, has_dbias;
 	bool add_y, add_dx, add_dkernel, add_dbias;
 	const pfld_real *x, *kernel, *bias, *dy;
+	const struct pfld_pending *x_pending, *dy_pending; // NULL: in memory
 	pfld_real *y, *dx, *dkernel, *dbias;
 	char *workspace; // aligned to PFLD_CPU_CONV_ALIGNMENT
 };
@@ -56,8 +57,8 @@ static inline int64_t pfld_cpu_conv_ceil(int64_t a, int64_t b)
 struct pfld_cpu_conv_pass {
 	struct pfld_cpu_conv_axis y, x;
 	int32_t n, source_c;
-	const pfld_real *source;
-	ptrdiff_t source_stride;
+	struct pfld_cpu_source source;
+	const struct pfld_cpu_kernels *kernels; // that load a pending source
 };
 // Steps are cut into blocks of whole taps, or, where there is one tap, of channels.
 struct pfld_cpu_conv_blocks {
@@ -75,7 +76,7 @@ static inline int64_t pfld_cpu_conv_rows(const struct pfld_cpu_conv_pass *pass)
 // Blocks of at most `steps` steps, or one tap if that is more.
 struct pfld_cpu_conv_blocks pfld_cpu_conv_cut(const struct pfld_cpu_conv_pass *pass, int64_t steps);
 struct pfld_cpu_conv_block pfld_cpu_conv_block_at(const struct pfld_cpu_conv_blocks *blocks, int32_t index);
-// True when the matrix lies in memory as it is: one tap that reads each source pixel once, in order.
+// True when the matrix lies in memory as it is: one tap that reads each source pixel once, in order, and nothing pending.
 bool pfld_cpu_conv_in_place(const struct pfld_cpu_conv_pass *pass);
 // Rows [row, row + num_rows) of the matrix, the steps of one block, to out (num_rows, steps of the block); zeros where
 // a tap reads outside the source.

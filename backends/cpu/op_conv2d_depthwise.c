@@ -13,10 +13,11 @@ enum { MAX_GROUPS = 16, WANTED_ITEMS = 16, MIN_SLAB_ROWS = 8 };
 struct ring {
 	int32_t num_rows, first, width; // width: positions [first, first + width) of the picture's columns
 	int32_t h, w, c;
-	const struct pfld_cpu_depthwise_kernels *kernels;
-	const pfld_real *picture;
-	ptrdiff_t stride;
-	pfld_real *rows; // (num_rows, blocks, width, channels)
+	const struct pfld_cpu_kernels *kernels;
+	struct pfld_cpu_source source;
+	int64_t first_pixel; // of the picture
+	pfld_real *loaded;   // (w, c): a row of a pending source
+	pfld_real *rows;     // (num_rows, blocks, width, channels)
 	int32_t *held;   // which row of the picture each place holds; -1: none
 };
 
@@ -28,7 +29,7 @@ struct depthwise {
 	bool needs_x;                                   // forward, or a filter gradient
 	struct ring x, dy;                              // shapes; each worker has places of its own
 	int32_t slabs_per_sample, slab_rows, num_items; // slabs are rows of y
-	size_t weights_bytes, sums_elements, sums_bytes, x_bytes, dy_bytes, held_bytes, taps_bytes, scratch_bytes;
+	size_t weights_bytes, sums_elements, sums_bytes, x_bytes, dy_bytes, loaded_bytes, held_bytes, taps_bytes, scratch_bytes;
 	char *workspace;
 };
 
@@ -45,7 +46,7 @@ static int32_t rows_at_once(int32_t kernel, int32_t dilation)
 }
 
 // x as the forward walk reads it.
-static struct ring x_ring(const struct depthwise *d)
+static struct ring x_ring(const struct depthwise *d, const struct pfld_cpu_kernels *kernels)
 {
 	const struct pfld_cpu_conv *conv = d->conv;
 	const struct pfld_conv_attr *attr = &conv->attr;
@@ -56,13 +57,13 @@ static struct ring x_ring(const struct depthwise *d)
 		.h = conv->h,
 		.w = conv->w,
 		.c = conv->c,
-		.kernels = d->kernels,
-		.stride = conv->x_stride,
+		.kernels = kernels,
+		.source = {conv->x, conv->x_stride, conv->x_pending},
 	};
 }
 
 // dy as the data gradient of rows [oy stride, (oy + 1) stride), and the filter gradient of row oy, read it.
-static struct ring dy_ring(const struct depthwise *d)
+static struct ring dy_ring(const struct depthwise *d, const struct pfld_cpu_kernels *kernels)
 {
 	const struct pfld_cpu_conv *conv = d->conv;
 	const struct pfld_conv_attr *attr = &conv->attr;
@@ -80,8 +81,8 @@ static struct ring dy_ring(const struct depthwise *d)
 		.h = conv->out_h,
 		.w = conv->out_w,
 		.c = conv->c,
-		.kernels = d->kernels,
-		.stride = conv->y_stride,
+		.kernels = kernels,
+		.source = {conv->dy, conv->y_stride, conv->dy_pending},
 	};
 }
 
@@ -103,8 +104,8 @@ static struct depthwise cut(const struct pfld_backend_device *device, const stru
 	d.needs_x = !gradient || conv->has_dkernel;
 	d.num_blocks = (int32_t)pfld_cpu_conv_ceil(conv->c, d.kernels->channels);
 	d.num_taps = conv->attr.kernel_h * conv->attr.kernel_w;
-	d.x = x_ring(&d);
-	d.dy = dy_ring(&d);
+	d.x = x_ring(&d, device->kernels);
+	d.dy = dy_ring(&d, device->kernels);
 	int64_t wanted = pfld_cpu_conv_ceil(WANTED_ITEMS, conv->n);
 	wanted = PFLD_MIN(wanted, pfld_cpu_conv_ceil(conv->out_h, MIN_SLAB_ROWS));
 	d.slab_rows = (int32_t)pfld_cpu_conv_ceil(conv->out_h, wanted);
@@ -118,10 +119,12 @@ static struct depthwise cut(const struct pfld_backend_device *device, const stru
 	d.sums_bytes = has_sums ? pfld_cpu_conv_bytes(d.sums_elements) : 0;
 	d.x_bytes = d.needs_x ? pfld_cpu_conv_bytes(ring_elements(&d, &d.x)) : 0;
 	d.dy_bytes = gradient ? pfld_cpu_conv_bytes(ring_elements(&d, &d.dy)) : 0;
+	int32_t loaded_pixels = PFLD_MAX(d.needs_x && conv->x_pending ? conv->w : 0, conv->dy_pending ? conv->out_w : 0);
+	d.loaded_bytes = pfld_cpu_conv_bytes((size_t)loaded_pixels * (size_t)conv->c);
 	d.held_bytes = pfld_cpu_conv_bytes((size_t)(d.x.num_rows + d.dy.num_rows)); // an element is at least an int32_t
 	d.taps_bytes = (size_t)(d.num_taps + 1) * sizeof(pfld_real *);
 	d.taps_bytes = pfld_cpu_conv_bytes(d.taps_bytes / sizeof(pfld_real) + 1);
-	d.scratch_bytes = d.taps_bytes + d.held_bytes + d.x_bytes + d.dy_bytes;
+	d.scratch_bytes = d.taps_bytes + d.held_bytes + d.loaded_bytes + d.x_bytes + d.dy_bytes;
 	return d;
 }
 
@@ -153,14 +156,16 @@ static struct worker worker_at(const struct depthwise *d, int32_t item, int32_t 
 	worker.x.held = (int32_t *)scratch;
 	worker.dy.held = worker.x.held + worker.x.num_rows;
 	scratch += d->held_bytes;
+	worker.x.loaded = worker.dy.loaded = (pfld_real *)scratch;
+	scratch += d->loaded_bytes;
 	worker.x.rows = (pfld_real *)scratch;
 	worker.dy.rows = (pfld_real *)(scratch + d->x_bytes);
 	return worker;
 }
 
-static void ring_begin(struct ring *ring, const pfld_real *tensor, int32_t sample)
+static void ring_begin(struct ring *ring, int32_t sample)
 {
-	ring->picture = tensor + (ptrdiff_t)sample * ring->h * ring->w * ring->stride;
+	ring->first_pixel = (int64_t)sample * ring->h * ring->w;
 	for (int32_t i = 0; i < ring->num_rows; i++) ring->held[i] = -1;
 }
 
@@ -172,16 +177,21 @@ static const pfld_real *ring_row(struct ring *ring, ptrdiff_t num_elements, int3
 	if (ring->held[place] == y) return row;
 	int32_t begin = PFLD_MAX(ring->first, 0), end = PFLD_MIN(ring->first + ring->width, ring->w);
 	end = PFLD_MAX(end, begin);
+	int64_t pixel = ring->first_pixel + (int64_t)y * ring->w + begin;
 	struct pfld_cpu_depthwise_load load = {
-		.x = ring->picture + ((ptrdiff_t)y * ring->w + begin) * ring->stride,
-		.x_stride = ring->stride,
+		.x = ring->source.pending ? ring->loaded : ring->source.at + pixel * ring->source.stride,
+		.x_stride = ring->source.pending ? ring->c : ring->source.stride,
 		.num_pixels = end - begin,
 		.num_channels = ring->c,
 		.num_left = begin - ring->first,
 		.num_right = ring->first + ring->width - end,
 		.blocked = row,
 	};
-	ring->kernels->load(&load);
+	if (ring->source.pending) {
+		struct pfld_cpu_piece piece = {pixel, end - begin, 1, 0, ring->c};
+		pfld_cpu_load(ring->kernels, &ring->source, &piece, ring->loaded, ring->c);
+	}
+	ring->kernels->depthwise->load(&load);
 	ring->held[place] = y;
 	return row;
 }
@@ -345,8 +355,8 @@ static void slab_rows(struct worker *worker, int32_t slab)
 	const struct pfld_cpu_conv *conv = d->conv;
 	int32_t sample = slab / d->slabs_per_sample, begin = slab % d->slabs_per_sample * d->slab_rows;
 	int32_t end = PFLD_MIN(begin + d->slab_rows, conv->out_h), stride = conv->attr.stride_h;
-	if (d->needs_x) ring_begin(&worker->x, conv->x, sample);
-	if (d->gradient) ring_begin(&worker->dy, conv->dy, sample);
+	if (d->needs_x) ring_begin(&worker->x, sample);
+	if (d->gradient) ring_begin(&worker->dy, sample);
 	for (int32_t row = begin; row < end; row++) {
 		if (!d->gradient) {
 			output_row(worker, sample, row);

@@ -33,7 +33,7 @@ struct filter {
 	int32_t merge_rows; // of dkernel, per item
 	bool direct;        // one group, which writes the results themselves
 	bool in_place;      // x is read where it lies
-	size_t gathered_stride, gathered_bytes, scratch_bytes;
+	size_t gathered_stride, gathered_bytes, dy_bytes, scratch_bytes; // dy_bytes: of a slab of dy, when it is pending
 	size_t sums_elements, sums_bytes; // of one group: (num_steps, filters), then (filters)
 	char *workspace;
 };
@@ -49,8 +49,8 @@ static struct filter cut(const struct pfld_backend_device *device, const struct 
 				.x = pfld_cpu_conv_forward_axis(conv, 1),
 				.n = conv->n,
 				.source_c = conv->c,
-				.source = conv->x,
-				.source_stride = conv->x_stride,
+				.source = {conv->x, conv->x_stride, conv->x_pending},
+				.kernels = device->kernels,
 			},
 		.workspace = conv->workspace,
 	};
@@ -81,7 +81,9 @@ static struct filter cut(const struct pfld_backend_device *device, const struct 
 	f.gathered_stride = (size_t)first.num_taps * (size_t)first.num_channels + ROW_GAP;
 	f.gathered_bytes =
 		conv->has_dkernel && !f.in_place ? pfld_cpu_conv_bytes((size_t)f.slab_rows * f.gathered_stride) : 0;
-	f.scratch_bytes = f.gathered_bytes + pfld_cpu_conv_bytes((size_t)f.slab_rows * (size_t)f.block_columns);
+	size_t packed_bytes = pfld_cpu_conv_bytes((size_t)f.slab_rows * (size_t)f.block_columns);
+	f.dy_bytes = conv->dy_pending ? packed_bytes : 0;
+	f.scratch_bytes = f.gathered_bytes + f.dy_bytes + packed_bytes;
 	f.sums_elements = ((size_t)f.num_steps + 1) * (size_t)columns;
 	f.sums_bytes = f.direct ? 0 : pfld_cpu_conv_bytes(f.sums_elements);
 	f.merge_rows = (int32_t)PFLD_MAX(MERGE_ELEMENTS / columns, 1);
@@ -105,7 +107,7 @@ struct part {
 	int32_t column, num_columns;
 	pfld_real *dkernel, *dbias; // NULL: not this item's
 	ptrdiff_t dkernel_stride;
-	pfld_real *gathered, *packed; // scratch
+	pfld_real *gathered, *dy, *packed; // scratch
 };
 
 // Adds one slab. The inner sums start from zero in each slab, which also keeps long sums accurate.
@@ -123,8 +125,16 @@ static void add_slab(const struct filter *f, const struct part *part, int32_t sl
 	} else if (part->dkernel) {
 		pfld_cpu_conv_gather(&f->pass, &part->block, row, num_rows, part->gathered, x_stride);
 	}
-	f->kernels->pack(part->packed, conv->dy + row * conv->y_stride + part->column, conv->y_stride, num_rows,
-	                 part->num_columns);
+	const pfld_real *dy = conv->dy + row * conv->y_stride + part->column;
+	ptrdiff_t dy_stride = conv->y_stride;
+	if (conv->dy_pending) {
+		struct pfld_cpu_source source = {conv->dy, conv->y_stride, conv->dy_pending};
+		struct pfld_cpu_piece piece = {row, num_rows, 1, part->column, part->num_columns};
+		dy = part->dy;
+		dy_stride = part->num_columns;
+		pfld_cpu_load(f->pass.kernels, &source, &piece, part->dy, dy_stride);
+	}
+	f->kernels->pack(part->packed, dy, dy_stride, num_rows, part->num_columns);
 	for (int32_t j = 0; j < part->num_columns; j += tile) {
 		struct pfld_cpu_gemm_panel task = {
 			.num_columns = PFLD_MIN(tile, part->num_columns - j),
@@ -162,7 +172,8 @@ static void sum_item(void *arg, int32_t item, int32_t worker)
 		.block = pfld_cpu_conv_block_at(&f->blocks, block),
 		.column = column_block * f->block_columns,
 		.gathered = (pfld_real *)scratch,
-		.packed = (pfld_real *)(scratch + f->gathered_bytes),
+		.dy = (pfld_real *)(scratch + f->gathered_bytes),
+		.packed = (pfld_real *)(scratch + f->gathered_bytes + f->dy_bytes),
 		.dkernel_stride = f->direct ? conv->kernel_stride : conv->filters,
 	};
 	part.num_columns = PFLD_MIN(f->block_columns, conv->filters - part.column);

@@ -121,25 +121,39 @@ static bool reads_in_order(const struct pfld_cpu_conv_axis *axis)
 
 bool pfld_cpu_conv_in_place(const struct pfld_cpu_conv_pass *pass)
 {
-	return reads_in_order(&pass->y) && reads_in_order(&pass->x);
+	return !pass->source.pending && reads_in_order(&pass->y) && reads_in_order(&pass->x);
 }
 
-// Taps [begin, end) of one kernel row at one output. `source` is what tap 0 reads in the row of the picture; taps
-// outside [first, last) read beside it.
-static void gather_taps(const struct pfld_cpu_conv_pass *pass, int32_t num_channels, const pfld_real *source,
+// Channels of a block of `num` source pixels, `step` apart, to out.
+static void copy_pixels(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t pixel,
+                        int32_t num, int32_t step, pfld_real *out)
+{
+	const struct pfld_cpu_source *source = &pass->source;
+	if (source->pending) {
+		struct pfld_cpu_piece piece = {pixel, num, step, block->channel, block->num_channels};
+		pfld_cpu_load(pass->kernels, source, &piece, out, block->num_channels);
+		return;
+	}
+	const pfld_real *from = source->at + pixel * source->stride + block->channel;
+	size_t bytes = (size_t)block->num_channels * sizeof *out;
+	if (step * source->stride == block->num_channels) {
+		memcpy(out, from, (size_t)num * bytes);
+		return;
+	}
+	for (int32_t i = 0; i < num; i++) memcpy(out + (ptrdiff_t)i * block->num_channels, from + i * step * source->stride, bytes);
+}
+
+// Taps [begin, end) of one kernel row at one output; tap 0 reads `pixel`, taps outside [first, last) read beside the picture.
+static void gather_taps(const struct pfld_cpu_conv_pass *pass, const struct pfld_cpu_conv_block *block, int64_t pixel,
                         int32_t first, int32_t last, int32_t begin, int32_t end, pfld_real *out)
 {
+	int32_t num_channels = block->num_channels, step = pass->x.offset_step;
 	size_t bytes = (size_t)num_channels * sizeof(*out);
-	ptrdiff_t step = pass->x.offset_step * pass->source_stride;
 	first = PFLD_MIN(PFLD_MAX(first, begin), end);
 	last = PFLD_MAX(PFLD_MIN(last, end), first);
 	if (first > begin) memset(out, 0, (size_t)(first - begin) * bytes);
 	pfld_real *to = out + (ptrdiff_t)(first - begin) * num_channels;
-	if (step == num_channels) {
-		if (last > first) memcpy(to, source + first * step, (size_t)(last - first) * bytes);
-	} else {
-		for (int32_t t = first; t < last; t++, to += num_channels) memcpy(to, source + t * step, bytes);
-	}
+	if (last > first) copy_pixels(pass, block, pixel + (int64_t)first * step, last - first, step, to);
 	if (end > last) memset(out + (ptrdiff_t)(last - begin) * num_channels, 0, (size_t)(end - last) * bytes);
 }
 
@@ -150,15 +164,13 @@ static void gather_output(const struct pfld_cpu_conv_pass *pass, const struct pf
 	const struct pfld_cpu_conv_axis *y = &pass->y, *x = &pass->x;
 	int32_t first, last;
 	pfld_cpu_conv_axis_taps(x, column, &first, &last);
-	const pfld_real *source = pass->source + block->channel;
 	int64_t left = sample * y->source_size * x->source_size + column * x->source_step + x->first_offset;
 	int32_t begin = block->first_column,
 			at = line * y->source_step + y->first_offset + block->first_row * y->offset_step;
 	for (int32_t num_taps = block->num_taps; num_taps > 0; at += y->offset_step) {
 		int32_t end = PFLD_MIN(x->num_taps, begin + num_taps);
 		if (at >= 0 && at < y->source_size)
-			gather_taps(pass, block->num_channels, source + (left + (int64_t)at * x->source_size) * pass->source_stride,
-			            first, last, begin, end, out);
+			gather_taps(pass, block, left + (int64_t)at * x->source_size, first, last, begin, end, out);
 		else
 			memset(out, 0, (size_t)(end - begin) * (size_t)block->num_channels * sizeof(*out));
 		out += (ptrdiff_t)(end - begin) * block->num_channels;
@@ -171,6 +183,11 @@ void pfld_cpu_conv_gather(const struct pfld_cpu_conv_pass *pass, const struct pf
                           int32_t num_rows, pfld_real *out, ptrdiff_t out_stride)
 {
 	const struct pfld_cpu_conv_axis *y = &pass->y, *x = &pass->x;
+	if (pass->source.pending && reads_in_order(y) && reads_in_order(x)) {
+		struct pfld_cpu_piece piece = {row, num_rows, 1, block->channel, block->num_channels};
+		pfld_cpu_load(pass->kernels, &pass->source, &piece, out, out_stride);
+		return;
+	}
 	int32_t column = (int32_t)(row % x->count), line = (int32_t)(row / x->count % y->count);
 	int64_t sample = row / x->count / y->count;
 	for (int32_t r = 0; r < num_rows; r++, out += out_stride) {

@@ -158,8 +158,8 @@ static void multiply_item(void *arg, int32_t item, int32_t worker)
 		task.a = gathered;
 		task.a_stride = p->most_steps + ROW_GAP;
 		if (p->in_place) {
-			task.a = p->pass.source + row * p->pass.source_stride + block.channel;
-			task.a_stride = p->pass.source_stride;
+			task.a = p->pass.source.at + row * p->pass.source.stride + block.channel;
+			task.a_stride = p->pass.source.stride;
 		} else {
 			pfld_cpu_conv_gather(&p->pass, &block, row, num_rows, gathered, task.a_stride);
 		}
@@ -193,8 +193,8 @@ static struct product forward_product(const struct pfld_backend_device *device, 
 				.x = pfld_cpu_conv_forward_axis(conv, 1),
 				.n = conv->n,
 				.source_c = conv->c,
-				.source = conv->x,
-				.source_stride = conv->x_stride,
+				.source = {conv->x, conv->x_stride, conv->x_pending},
+				.kernels = device->kernels,
 			},
 		.kernels = device->kernels->gemm,
 		.kernel = conv->kernel,
@@ -237,8 +237,8 @@ static struct product gradient_product(const struct pfld_backend_device *device,
 				.x = pfld_cpu_conv_gradient_axis(conv, 1, phase_x),
 				.n = conv->n,
 				.source_c = conv->filters,
-				.source = conv->dy,
-				.source_stride = conv->y_stride,
+				.source = {conv->dy, conv->y_stride, conv->dy_pending},
+				.kernels = device->kernels,
 			},
 		.kernels = device->kernels->gemm,
 		.kernel = conv->kernel,

@@ -75,8 +75,11 @@ static enum pfld_status emit_forward(struct pfld_compiled *compiled, struct pfld
 		compiled->inputs[compiled->num_inputs++] =
 		    (struct pfld_named_tensor){layer->name, emit->values[layer->output - 1]};
 	}
-	for (int32_t i = 0; i < compiled->num_outputs; i++)
-		compiled->outputs[i].operand = emit->values[output_value(compiled, i) - 1];
+	for (int32_t i = 0; i < compiled->num_outputs; i++) {
+		int32_t value = output_value(compiled, i) - 1;
+		const struct pfld_layer *layer = &net->layers[net->values[value].layer];
+		compiled->outputs[i].operand = pfld_emit_plain(emit, layer, &emit->values[value]);
+	}
 	compiled->num_forward = (int32_t)emit->num_ops;
 	return PFLD_OK;
 }
@@ -133,6 +136,9 @@ static void extend(struct pfld_emit *emit, const struct pfld_operand *operand, i
 	struct pfld_emit_tensor *tensor = &emit->tensors[operand->tensor];
 	tensor->first_op = PFLD_MIN(tensor->first_op, op);
 	tensor->last_op = PFLD_MAX(tensor->last_op, op);
+	if (!operand->pending) return;
+	struct pfld_pending pending = *operand->pending;
+	for (int32_t i = 0; i < PFLD_PENDING_PARTS; i++) extend(emit, pfld_pending_part(&pending, i), op);
 }
 
 static void find_lifetimes(struct pfld_compiled *compiled)
@@ -180,6 +186,7 @@ static enum pfld_status emit_all(struct pfld_compiled *compiled, const struct pf
 	emit->training = options->mode == PFLD_TRAIN;
 	enum pfld_status status = mark_wanted(compiled, options, error);
 	if (status != PFLD_OK) return status;
+	emit->unfused = options->unfused;
 	if (!options->unfused) pfld_fuse(emit);
 	add_params(compiled);
 	status = emit_forward(compiled, error);
@@ -208,6 +215,7 @@ enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device
 	compiled->batch = options->batch;
 	status = pfld_emit_init(&compiled->emit, net, error);
 	if (status == PFLD_OK) status = emit_all(compiled, options, error);
+	if (status == PFLD_OK) status = pfld_make_readable(compiled, error);
 	if (status == PFLD_OK) status = measure(compiled, error);
 	if (status == PFLD_OK) find_lifetimes(compiled);
 	if (status == PFLD_OK) status = place(compiled, error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fusing: an activation whose only input is a batch norm that nobody else reads is applied in the same pass, forward and
-// backward; the normalised value is then never in memory.
+// Fusing: an activation whose only input is a batch norm that nobody else reads becomes part of what is pending behind the
+// norm; neither value is then ever in memory.
 #include "compile/compile.h"
 
 static bool is_output(const struct pfld_net *net, int32_t value)
@@ -12,7 +12,7 @@ static bool is_output(const struct pfld_net *net, int32_t value)
 
 static bool melts(enum pfld_act act)
 {
-	return act == PFLD_ACT_RELU || act == PFLD_ACT_RELU6 || act == PFLD_ACT_LEAKY;
+	return act != PFLD_ACT_PRELU; // whose slopes have a gradient of their own
 }
 
 void pfld_fuse(struct pfld_emit *emit)

@@ -21,16 +21,19 @@ static void resolve_operand(struct pfld_program *program, struct pfld_operand *o
 static void resolve(struct pfld_program *program)
 {
 	struct pfld_compiled *compiled = &program->compiled;
+	struct pfld_emit *emit = &compiled->emit;
 	struct pfld_region *homes[PFLD_NUM_HOMES] = {
 	    [PFLD_HOME_WEIGHTS] = &program->weights->region,
 	    [PFLD_HOME_GRADIENTS] = &program->gradients,
 	    [PFLD_HOME_BATCH] = &program->batch,
 	    [PFLD_HOME_ARENA] = &program->arena->region,
 	};
-	for (size_t i = 0; i < compiled->emit.num_tensors; i++)
-		compiled->emit.tensors[i].region = homes[compiled->homes[i]];
-	for (size_t i = 0; i < compiled->emit.num_ops; i++) {
-		struct pfld_op *op = &compiled->emit.ops[i];
+	for (size_t i = 0; i < emit->num_tensors; i++) emit->tensors[i].region = homes[compiled->homes[i]];
+	for (size_t i = 0; i < emit->num_pendings; i++)
+		for (int32_t j = 0; j < PFLD_PENDING_PARTS; j++)
+			resolve_operand(program, pfld_pending_part(emit->pendings[i], j));
+	for (size_t i = 0; i < emit->num_ops; i++) {
+		struct pfld_op *op = &emit->ops[i];
 		for (int32_t j = 0; j < PFLD_OP_MAX_SRC; j++) resolve_operand(program, &op->src[j]);
 		for (int32_t j = 0; j < PFLD_OP_MAX_DST; j++) resolve_operand(program, &op->dst[j]);
 		resolve_operand(program, &op->workspace);

@@ -248,6 +248,12 @@ enum pfld_status pfld_device_note_status(struct pfld_device *device, enum pfld_s
 	return status;
 }
 
+bool pfld_device_supports(const struct pfld_device *device, const struct pfld_op *op)
+{
+	const char *reason;
+	return device->backend->supports(device->state, op, &reason);
+}
+
 enum pfld_status pfld_device_prepare(struct pfld_device *device, const struct pfld_op *op, int32_t batch,
 									 struct pfld_op_state **state, struct pfld_error *error)
 {

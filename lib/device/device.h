@@ -58,6 +58,8 @@ enum pfld_status pfld_device_download(struct pfld_device *device, const struct p
 enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
                                   double value, size_t num_elements, struct pfld_error *error) PFLD_MUST_USE;
 
+// Whether the device does the op, with operands pending as they are.
+bool pfld_device_supports(const struct pfld_device *device, const struct pfld_op *op);
 // Ops through the backend, with the sticky failure checked. prepare() runs pfld_op_check() and supports() first; an op
 // that the backend lacks is PFLD_ERR_UNSUPPORTED with the reason.
 enum pfld_status pfld_device_prepare(struct pfld_device *device, const struct pfld_op *op, int32_t batch,

@@ -35,9 +35,10 @@ enum pfld_op_kind {
 	// (h w c) or absent. dst: 0 y (may be the place of x). attr.act
 	PFLD_OP_APPLY,
 	// With dz = dy act'(fma(scale, x, shift)) and xhat = (x - mean) inv_std: src: 0 dy, 1 x, 2 scale, 3 shift, 4 mean, 5 inv_std.
-	// dst: 0 sum_dz (c), 1 sum_dz_xhat (c), 2 dbeta (gradient; or absent), 3 dgamma (gradient; or absent). attr.act
+	// dst: 0 mean_dz (c): the mean of dz, 1 slope_x (c): inv_std times the mean of dz xhat, 2 dbeta: sum of dz, 3 dgamma: sum of
+	// dz xhat (gradients; or absent). attr.act
 	PFLD_OP_BN_GRADIENT_SUMS,
-	// dx = scale (dz - sum_dz / count - xhat sum_dz_xhat / count). src as above, 6 sum_dz, 7 sum_dz_xhat. dst: 0 dx. attr.act
+	// dx = scale ((dz - mean_dz) - (x - mean) slope_x). src: 0 to 4 as above, 5 mean_dz, 6 slope_x. dst: 0 dx. attr.act
 	PFLD_OP_BN_GRADIENT,
 	// dx = scale dz (scale absent: 1). src: 0 dy, 1 x or, when attr.act.from_output, y, 2 scale, 3 shift, 4 prelu slopes.
 	// dst: 0 dx, 1 dslopes (gradient, prelu only; or absent). attr.act
@@ -86,16 +87,7 @@ enum {
 enum { PFLD_OP_MAX_SRC = 8, PFLD_OP_MAX_DST = 5, PFLD_OP_MAX_ADD = 8 };
 #define PFLD_NO_TENSOR (-1)
 
-// Said of an operand that is not in memory as such: the reader computes act(fma(scale, x, shift)) on load. A backend that
-// cannot says so in supports(), and the compiler puts a PFLD_OP_APPLY before the reader.
-struct pfld_pending {
-	bool is_pending;
-	enum pfld_act act;
-	double slope;
-	int32_t scale, shift; // tensors (c)
-	struct pfld_region *scale_region, *shift_region;
-	size_t scale_offset_bytes, shift_offset_bytes;
-};
+struct pfld_pending;
 
 // A tensor as an op sees it. The compiler fills the upper part, the planner the place.
 struct pfld_operand {
@@ -104,10 +96,32 @@ struct pfld_operand {
 	int32_t pixel_stride; // elements from one pixel to the next, >= c
 	int32_t channel;      // first channel inside the wider pixel
 	bool per_sample;      // false: parameters, statistics, sums: one copy, not n
-	struct pfld_pending pending;
+	const struct pfld_pending *pending; // NULL: the numbers are those in memory
 	struct pfld_region *region;
 	size_t offset_bytes; // of the first element, `channel` included
 };
+
+// Said of a source that is not in memory as such: its reader computes it on load, by the formula and with the bits of the op
+// that would write it. A backend that cannot says so in supports(), and the compiler puts that op before the reader.
+enum pfld_pending_kind {
+	PFLD_PENDING_VALUE,    // of PFLD_OP_APPLY: act(fma(scale, x, shift)); x is in memory; scale and shift (c) or both absent
+	PFLD_PENDING_GRADIENT, // of PFLD_OP_BN_GRADIENT; dy is in memory; `x` and all the numbers per channel are there
+};
+struct pfld_pending {
+	enum pfld_pending_kind kind;
+	enum pfld_act act; // no PReLU
+	double slope;
+	struct pfld_operand scale, shift;
+	struct pfld_operand x, mean, mean_dz, slope_x; // gradient only
+};
+enum { PFLD_PENDING_PARTS = 6 };
+// The operands of a pending one, absent or not, by index.
+static inline struct pfld_operand *pfld_pending_part(struct pfld_pending *pending, int32_t part)
+{
+	struct pfld_operand *parts[PFLD_PENDING_PARTS] = {&pending->scale, &pending->shift,   &pending->x,
+	                                                  &pending->mean,  &pending->mean_dz, &pending->slope_x};
+	return parts[part];
+}
 
 struct pfld_conv_attr {
 	int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
@@ -202,7 +216,7 @@ static inline bool pfld_operand_present(const struct pfld_operand *operand)
 	return operand->tensor != PFLD_NO_TENSOR;
 }
 
-// All numbers of a sample as the channels of one pixel; the operand must be whole (pixel_stride = c).
+// All numbers of a sample as the channels of one pixel; the operand must be whole (pixel_stride = c) and in memory.
 static inline struct pfld_operand pfld_operand_row(struct pfld_operand operand)
 {
 	if (!pfld_operand_present(&operand)) return operand;

@@ -46,11 +46,6 @@ static void operand(struct check *check, const struct pfld_operand *operand, con
 		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s: %d channels from channel %d on do not fit pixels of %d",
 			   kind_name(check), name, (int)operand->c, (int)operand->channel, (int)operand->pixel_stride);
 	}
-	const struct pfld_pending *pending = &operand->pending;
-	if (pending->is_pending && (pending->scale < 0) != (pending->shift < 0)) {
-		refuse(check, PFLD_ERR_ARGUMENT, "%s: operand %s is pending with a scale or a shift, not both",
-			   kind_name(check), name);
-	}
 }
 
 static void needed(struct check *check, const struct pfld_operand *checked, const char *name)
@@ -113,6 +108,34 @@ static void both_or_none(struct check *check, const struct pfld_operand *a, cons
 						 const char *names)
 {
 	if (present(a) != present(b)) refuse(check, PFLD_ERR_ARGUMENT, "%s: one of %s is absent", kind_name(check), names);
+}
+
+// What a pending operand is computed from.
+static void pending(struct check *check, const struct pfld_operand *checked)
+{
+	const struct pfld_pending *pending = checked->pending;
+	bool is_gradient = pending->kind == PFLD_PENDING_GRADIENT;
+	samples(check, checked, "that is pending");
+	require_true(check, (unsigned)pending->act <= PFLD_ACT_TANH && pending->act != PFLD_ACT_PRELU,
+				 "a pending operand has no such activation");
+	both_or_none(check, &pending->scale, &pending->shift, "scale and shift of a pending operand");
+	numbers(check, &pending->scale, "scale", checked->c);
+	numbers(check, &pending->shift, "shift", checked->c);
+	if (!is_gradient) return;
+	needed(check, &pending->scale, "scale");
+	like(check, &pending->x, "x of a pending gradient", checked, "dy");
+	needed_numbers(check, &pending->mean, "mean", checked->c);
+	needed_numbers(check, &pending->mean_dz, "mean_dz", checked->c);
+	needed_numbers(check, &pending->slope_x, "slope_x", checked->c);
+}
+
+static void pending_operands(struct check *check)
+{
+	const struct pfld_op *op = check->op;
+	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++)
+		if (present(&op->src[i]) && op->src[i].pending) pending(check, &op->src[i]);
+	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++)
+		require_true(check, !present(&op->dst[i]) || !op->dst[i].pending, "a result cannot be pending");
 }
 
 // ---- convolution ----
@@ -244,11 +267,11 @@ static void check_apply(struct check *check)
 
 static void bn_gradient_sources(struct check *check)
 {
-	static const char *const names[] = {"dy", "x", "scale", "shift", "mean", "inv_std"};
+	static const char *const names[] = {"dy", "x", "scale", "shift", "mean"};
 	const struct pfld_operand *src = check->op->src;
 	samples(check, &src[0], "dy");
 	like(check, &src[1], "x", &src[0], "dy");
-	for (int32_t i = 2; i < 6; i++) needed_numbers(check, &src[i], names[i], src[0].c);
+	for (int32_t i = 2; i < 5; i++) needed_numbers(check, &src[i], names[i], src[0].c);
 	activation(check, NULL, NULL);
 	require_true(check, !check->op->attr.act.from_output, "it reads x, not the output");
 }
@@ -258,8 +281,9 @@ static void check_bn_gradient_sums(struct check *check)
 	const struct pfld_operand *dst = check->op->dst;
 	int64_t channels = check->op->src[0].c;
 	bn_gradient_sources(check);
-	needed_numbers(check, &dst[0], "sum_dz", channels);
-	needed_numbers(check, &dst[1], "sum_dz_xhat", channels);
+	needed_numbers(check, &check->op->src[5], "inv_std", channels);
+	needed_numbers(check, &dst[0], "mean_dz", channels);
+	needed_numbers(check, &dst[1], "slope_x", channels);
 	numbers(check, &dst[2], "dbeta", channels);
 	numbers(check, &dst[3], "dgamma", channels);
 }
@@ -268,8 +292,8 @@ static void check_bn_gradient(struct check *check)
 {
 	const struct pfld_operand *src = check->op->src, *dst = check->op->dst;
 	bn_gradient_sources(check);
-	needed_numbers(check, &src[6], "sum_dz", src[0].c);
-	needed_numbers(check, &src[7], "sum_dz_xhat", src[0].c);
+	needed_numbers(check, &src[5], "mean_dz", src[0].c);
+	needed_numbers(check, &src[6], "slope_x", src[0].c);
 	like(check, &dst[0], "dx", &src[0], "dy");
 }
 
@@ -545,6 +569,7 @@ enum pfld_status pfld_op_check(const struct pfld_op *op, struct pfld_error *erro
 	}
 	struct check check = {.op = op, .error = error};
 	checks[op->kind](&check);
+	pending_operands(&check);
 	accumulation(&check);
 	return check.status;
 }

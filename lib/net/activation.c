@@ -5,14 +5,35 @@
 
 enum { SLOPES };
 
+// The readers of a piecewise linear one compute it from the input, which is kept anyway; the output is never in memory.
+static bool is_pending(const struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	enum pfld_act act = layer->attr.act.act;
+	if (emit->unfused || pfld_emit_input(emit, layer, 0).pending) return false;
+	return act == PFLD_ACT_RELU || act == PFLD_ACT_RELU6 || act == PFLD_ACT_LEAKY;
+}
+
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
+	const struct pfld_operand absent = {.tensor = PFLD_NO_TENSOR};
+	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
+	const struct pfld_act_attr *act = &layer->attr.act;
+	if (is_pending(emit, layer)) {
+		struct pfld_pending pending = {.act = act->act, .slope = act->slope, .scale = absent, .shift = absent};
+		emit->values[layer->output - 1] = pfld_emit_pending(emit, &x, &pending);
+		return;
+	}
+	// Behind a batch norm that did not take it in, one op does both.
+	const struct pfld_pending *norm = x.pending && x.pending->act == PFLD_ACT_NONE ? x.pending : NULL;
+	if (norm) x.pending = NULL;
 	struct pfld_operand y = pfld_emit_output(emit, layer);
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_APPLY, layer);
-	op->src[0] = pfld_emit_input(emit, layer, 0);
+	op->src[0] = x;
+	op->src[1] = norm ? norm->scale : absent;
+	op->src[2] = norm ? norm->shift : absent;
 	op->src[3] = pfld_emit_param(emit, layer, SLOPES);
 	op->dst[0] = y;
-	op->attr.act = layer->attr.act;
+	op->attr.act = *act;
 }
 
 static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
@@ -24,7 +45,7 @@ static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_APPLY_GRADIENT, layer);
 	op->attr.act = layer->attr.act;
 	// The output tells the slope for all but PReLU, whose slopes may be negative; then the input need not be kept.
-	op->attr.act.from_output = layer->attr.act.act != PFLD_ACT_PRELU;
+	op->attr.act.from_output = layer->attr.act.act != PFLD_ACT_PRELU && !is_pending(emit, layer);
 	op->src[0] = pfld_emit_output_gradient(emit, layer);
 	op->src[1] = op->attr.act.from_output ? emit->values[layer->output - 1] : pfld_emit_input(emit, layer, 0);
 	op->src[4] = pfld_emit_param(emit, layer, SLOPES);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // batch_norm, with the activation behind it where the compiler lets one melt into it. Statistics become two numbers per
-// channel, scale and shift; normalising is one pass that also applies the activation.
+// channel, scale and shift; the output and the gradient of the input are pending: whoever reads them computes them.
 #include "net/emit.h"
 
 enum { GAMMA, BETA, MEAN, VARIANCE };                // parameters
-enum { SAVED_MEAN, SAVED_INV_STD, SAVED_SCALE, SAVED_SHIFT }; // left for backward
+enum { SAVED_X, SAVED_MEAN, SAVED_INV_STD, SAVED_SCALE, SAVED_SHIFT }; // left for backward
 
 // In training, by the batch's statistics; frozen (its statistics do not move) as in inference.
 static bool by_batch(const struct pfld_emit *emit, const struct pfld_layer *layer)
@@ -58,62 +58,93 @@ static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
 	struct pfld_operand *saved = emit->saved[layer->index];
 	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
+	x = saved[SAVED_X] = pfld_emit_plain(emit, layer, &x);
 	saved[SAVED_SCALE] = per_channel(emit, layer, "scale");
 	saved[SAVED_SHIFT] = per_channel(emit, layer, "shift");
 	saved[SAVED_INV_STD] = per_channel(emit, layer, "inverse deviation");
 	if (by_batch(emit, layer)) emit_batch_numbers(emit, layer, &x, saved);
 	else emit_moving_numbers(emit, layer, saved);
+	struct pfld_act_attr act = pfld_emit_fused_act(emit, layer);
+	struct pfld_pending pending = {
+	    .act = act.act, .slope = act.slope, .scale = saved[SAVED_SCALE], .shift = saved[SAVED_SHIFT]};
+	x = pfld_emit_pending(emit, &x, &pending);
+	if (!emit->unfused) {
+		emit->values[layer->output - 1] = x;
+		return;
+	}
 	struct pfld_operand y = pfld_emit_output(emit, layer);
-	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_APPLY, layer);
-	op->src[0] = x;
-	op->src[1] = saved[SAVED_SCALE];
-	op->src[2] = saved[SAVED_SHIFT];
-	op->dst[0] = y;
+	pfld_emit_materialise(emit, layer, &x, &y, false);
+}
+
+static void emit_gradient_sums(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dy,
+                               struct pfld_pending *pending)
+{
+	pending->mean_dz = per_channel(emit, layer, "mean dz");
+	pending->slope_x = per_channel(emit, layer, "slope x");
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_BN_GRADIENT_SUMS, layer);
+	op->src[0] = *dy;
+	op->src[1] = pending->x;
+	op->src[2] = pending->scale;
+	op->src[3] = pending->shift;
+	op->src[4] = pending->mean;
+	op->src[5] = emit->saved[layer->index][SAVED_INV_STD];
+	op->dst[0] = pending->mean_dz;
+	op->dst[1] = pending->slope_x;
+	op->dst[2] = pfld_emit_param_gradient(emit, layer, BETA);
+	op->dst[3] = pfld_emit_param_gradient(emit, layer, GAMMA);
+	op->gradient[2] = op->gradient[3] = true;
 	op->attr.act = pfld_emit_fused_act(emit, layer);
 }
 
-static void fill_gradient_sources(struct pfld_emit *emit, const struct pfld_layer *layer, struct pfld_op *op)
+// By moving statistics nothing but scale and activation lies between the gradients.
+static void emit_frozen_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *dy)
 {
 	const struct pfld_operand *saved = emit->saved[layer->index];
-	op->src[0] = pfld_emit_output_gradient(emit, layer);
-	op->src[1] = pfld_emit_input(emit, layer, 0);
+	bool accumulate;
+	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_APPLY_GRADIENT, layer);
+	op->src[0] = *dy;
+	op->src[1] = saved[SAVED_X];
 	op->src[2] = saved[SAVED_SCALE];
 	op->src[3] = saved[SAVED_SHIFT];
-	op->src[4] = saved[SAVED_MEAN];
-	op->src[5] = saved[SAVED_INV_STD];
+	op->dst[0] = dx;
+	op->accumulate[0] = accumulate;
 	op->attr.act = pfld_emit_fused_act(emit, layer);
 }
 
 static void backward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
-	bool accumulate, batch = by_batch(emit, layer);
+	const struct pfld_operand *saved = emit->saved[layer->index];
+	struct pfld_act_attr act = pfld_emit_fused_act(emit, layer);
 	struct pfld_operand dgamma = pfld_emit_param_gradient(emit, layer, GAMMA);
 	struct pfld_operand dbeta = pfld_emit_param_gradient(emit, layer, BETA);
-	bool dx_wanted = pfld_emit_input_needs_gradient(emit, layer, 0);
-	struct pfld_operand sums[2] = {{.tensor = PFLD_NO_TENSOR}, {.tensor = PFLD_NO_TENSOR}};
-	if ((batch && dx_wanted) || pfld_operand_present(&dgamma) || pfld_operand_present(&dbeta)) {
-		sums[0] = per_channel(emit, layer, "sum dz");
-		sums[1] = per_channel(emit, layer, "sum dz xhat");
-		struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_BN_GRADIENT_SUMS, layer);
-		fill_gradient_sources(emit, layer, op);
-		op->dst[0] = sums[0];
-		op->dst[1] = sums[1];
-		op->dst[2] = dbeta;
-		op->dst[3] = dgamma;
-		op->gradient[2] = op->gradient[3] = true;
-	}
+	struct pfld_operand dy = pfld_emit_output_gradient(emit, layer);
+	dy = pfld_emit_plain(emit, layer, &dy);
+	struct pfld_pending pending = {
+	    .kind = PFLD_PENDING_GRADIENT,
+	    .act = act.act,
+	    .slope = act.slope,
+	    .x = saved[SAVED_X],
+	    .scale = saved[SAVED_SCALE],
+	    .shift = saved[SAVED_SHIFT],
+	    .mean = saved[SAVED_MEAN],
+	};
+	bool batch = by_batch(emit, layer), dx_wanted = pfld_emit_input_needs_gradient(emit, layer, 0);
+	if ((batch && dx_wanted) || pfld_operand_present(&dgamma) || pfld_operand_present(&dbeta))
+		emit_gradient_sums(emit, layer, &dy, &pending);
 	if (!dx_wanted) return;
-	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
-	struct pfld_op *op = pfld_emit_op(emit, batch ? PFLD_OP_BN_GRADIENT : PFLD_OP_APPLY_GRADIENT, layer);
-	fill_gradient_sources(emit, layer, op);
-	if (batch) {
-		op->src[6] = sums[0];
-		op->src[7] = sums[1];
-	} else {
-		op->src[4].tensor = op->src[5].tensor = PFLD_NO_TENSOR;
+	if (!batch) {
+		emit_frozen_gradient(emit, layer, &dy);
+		return;
 	}
-	op->dst[0] = dx;
-	op->accumulate[0] = accumulate;
+	struct pfld_operand gradient = pfld_emit_pending(emit, &dy, &pending);
+	if (!emit->unfused) {
+		pfld_emit_share_gradient(emit, layer, 0, &gradient);
+		return;
+	}
+	bool accumulate;
+	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
+	pfld_emit_materialise(emit, layer, &gradient, &dx, accumulate);
 }
 
 const struct pfld_layer_kind pfld_layer_batch_norm = {.name = "batch_norm", .forward = forward, .backward = backward};

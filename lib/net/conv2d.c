@@ -7,9 +7,10 @@ enum { KERNEL, BIAS };
 
 void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
 {
-	struct pfld_operand x = pfld_emit_input(emit, layer, 0), output = pfld_emit_output(emit, layer);
+	struct pfld_operand x = as_row ? pfld_emit_input_row(emit, layer, 0) : pfld_emit_input(emit, layer, 0);
+	struct pfld_operand output = pfld_emit_output(emit, layer);
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D, layer);
-	op->src[0] = as_row ? pfld_operand_row(x) : x;
+	op->src[0] = x;
 	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
 	op->src[2] = pfld_emit_param(emit, layer, BIAS);
 	op->dst[0] = output;
@@ -19,13 +20,15 @@ void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bo
 void pfld_emit_conv2d_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
 {
 	bool accumulate;
-	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
 	struct pfld_operand dx = pfld_emit_input_gradient(emit, layer, 0, &accumulate);
 	struct pfld_operand dkernel = pfld_emit_param_gradient(emit, layer, KERNEL);
 	struct pfld_operand dbias = pfld_emit_param_gradient(emit, layer, BIAS);
 	if (!pfld_operand_present(&dx) && !pfld_operand_present(&dkernel) && !pfld_operand_present(&dbias)) return;
+	struct pfld_operand x = {.tensor = PFLD_NO_TENSOR};
+	if (pfld_operand_present(&dkernel))
+		x = as_row ? pfld_emit_input_row(emit, layer, 0) : pfld_emit_input(emit, layer, 0);
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D_GRADIENT, layer);
-	if (pfld_operand_present(&dkernel)) op->src[0] = as_row ? pfld_operand_row(x) : x;
+	op->src[0] = x;
 	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
 	op->src[2] = pfld_emit_output_gradient(emit, layer);
 	op->dst[0] = as_row ? pfld_operand_row(dx) : dx;

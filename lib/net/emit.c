@@ -55,6 +55,8 @@ void pfld_emit_finish(struct pfld_emit *emit)
 	free(emit->live);
 	free(emit->is_fused);
 	free(emit->fused_layer);
+	for (size_t i = 0; i < emit->num_pendings; i++) free(emit->pendings[i]);
+	free(emit->pendings);
 	*emit = (struct pfld_emit){0};
 }
 
@@ -93,9 +95,67 @@ struct pfld_op *pfld_emit_op(struct pfld_emit *emit, enum pfld_op_kind kind, con
 	return op;
 }
 
+struct pfld_operand pfld_emit_pending(struct pfld_emit *emit, const struct pfld_operand *operand,
+                                      const struct pfld_pending *pending)
+{
+	struct pfld_operand result = *operand;
+	struct pfld_pending *kept = pfld_calloc(1, sizeof *kept);
+	if (!kept || !pfld_grow(&emit->pendings, &emit->pendings_capacity, emit->num_pendings + 1, sizeof *emit->pendings)) {
+		free(kept);
+		keep_memory_error(emit);
+		return result;
+	}
+	*kept = *pending;
+	emit->pendings[emit->num_pendings++] = kept;
+	result.pending = kept;
+	return result;
+}
+
+void pfld_emit_materialise(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *operand,
+                           const struct pfld_operand *dst, bool accumulate)
+{
+	const struct pfld_pending *pending = operand->pending;
+	if (!pending) return; // memory ran out
+	bool is_value = pending->kind == PFLD_PENDING_VALUE;
+	struct pfld_op *op = pfld_emit_op(emit, is_value ? PFLD_OP_APPLY : PFLD_OP_BN_GRADIENT, layer);
+	op->src[0] = *operand;
+	op->src[0].pending = NULL;
+	op->attr.act = (struct pfld_act_attr){.act = pending->act, .slope = pending->slope};
+	op->dst[0] = *dst;
+	op->accumulate[0] = accumulate;
+	if (is_value) {
+		op->src[1] = pending->scale;
+		op->src[2] = pending->shift;
+		return;
+	}
+	op->src[1] = pending->x;
+	op->src[2] = pending->scale;
+	op->src[3] = pending->shift;
+	op->src[4] = pending->mean;
+	op->src[5] = pending->mean_dz;
+	op->src[6] = pending->slope_x;
+}
+
+struct pfld_operand pfld_emit_plain(struct pfld_emit *emit, const struct pfld_layer *layer,
+                                    const struct pfld_operand *operand)
+{
+	if (!pfld_operand_present(operand) || !operand->pending) return *operand;
+	struct pfld_operand plain = pfld_emit_tensor(emit, layer ? layer->index : -1, "materialised",
+	                                             PFLD_MEMORY_ACTIVATIONS, true, operand->h, operand->w, operand->c);
+	pfld_emit_materialise(emit, layer, operand, &plain, false);
+	return plain;
+}
+
 struct pfld_operand pfld_emit_input(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input)
 {
 	return emit->values[layer->inputs[input] - 1];
+}
+
+struct pfld_operand pfld_emit_input_row(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input)
+{
+	struct pfld_operand x = pfld_emit_input(emit, layer, input);
+	if (x.h != 1 || x.w != 1) x = pfld_emit_plain(emit, layer, &x);
+	return x.pending ? x : pfld_operand_row(x);
 }
 
 struct pfld_operand pfld_emit_output(struct pfld_emit *emit, const struct pfld_layer *layer)
@@ -186,7 +246,7 @@ struct pfld_operand pfld_emit_input_gradient(struct pfld_emit *emit, const struc
 		return *gradient;
 	}
 	*accumulate = true;
-	if (is_shared(emit, value)) {
+	if (gradient->pending || is_shared(emit, value)) {
 		struct pfld_operand own = new_gradient(emit, value);
 		pfld_emit_copy(emit, layer, &own, gradient, 1, false);
 		emit->gradients[value] = own;
@@ -199,7 +259,10 @@ void pfld_emit_share_gradient(struct pfld_emit *emit, const struct pfld_layer *l
 {
 	int32_t value = layer->inputs[input] - 1;
 	if (!emit->needs_gradient[value]) return;
-	struct pfld_operand contribution = reshaped(gradient, &emit->net->values[value]);
+	const struct pfld_value_info *info = &emit->net->values[value];
+	bool same_shape = gradient->h == info->h && gradient->w == info->w && gradient->c == info->c;
+	struct pfld_operand contribution = same_shape ? *gradient : pfld_emit_plain(emit, layer, gradient);
+	contribution = reshaped(&contribution, info);
 	if (!pfld_operand_present(&emit->gradients[value])) {
 		emit->gradients[value] = contribution;
 		return;

@@ -23,11 +23,12 @@ struct pfld_emit_tensor {
 };
 
 // What a layer's forward leaves for its backward, by the layer's own numbering.
-enum { PFLD_EMIT_SAVED = 4 };
+enum { PFLD_EMIT_SAVED = 5 };
 
 struct pfld_emit {
 	const struct pfld_net *net;
 	bool training; // batch statistics and dropout
+	bool unfused;  // nothing is pending
 	struct pfld_op *ops;
 	struct pfld_emit_tensor *tensors;
 	size_t num_ops, ops_capacity, num_tensors, tensors_capacity;
@@ -39,6 +40,8 @@ struct pfld_emit {
 	bool *live;                                      // by layer
 	int32_t *fused_layer;                            // by layer: activation that melts into it, else -1
 	bool *is_fused;                                  // by layer: it has melted into another
+	struct pfld_pending **pendings;                  // all that operands point at
+	size_t num_pendings, pendings_capacity;
 	struct pfld_op spare_op;                         // written to after a failure
 	struct pfld_error error;
 };
@@ -52,17 +55,30 @@ struct pfld_operand pfld_emit_tensor(struct pfld_emit *emit, int32_t layer, cons
 // A new op, all operands absent. Valid until the next call.
 struct pfld_op *pfld_emit_op(struct pfld_emit *emit, enum pfld_op_kind kind, const struct pfld_layer *layer);
 
+// `operand`, said to be pending as `pending` has it; it must be in memory itself.
+struct pfld_operand pfld_emit_pending(struct pfld_emit *emit, const struct pfld_operand *operand,
+                                      const struct pfld_pending *pending);
+// The op that writes what a pending operand stands for into `dst`, or adds it (gradients only).
+void pfld_emit_materialise(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *operand,
+                           const struct pfld_operand *dst, bool accumulate);
+// The operand in memory: itself, or a new tensor that an op writes when it is pending.
+struct pfld_operand pfld_emit_plain(struct pfld_emit *emit, const struct pfld_layer *layer,
+                                    const struct pfld_operand *operand);
+
 // ---- for layers ----
+// May be pending.
 struct pfld_operand pfld_emit_input(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input);
+// The same as the channels of one pixel, in memory.
+struct pfld_operand pfld_emit_input_row(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input);
 // The layer's output as a new tensor.
 struct pfld_operand pfld_emit_output(struct pfld_emit *emit, const struct pfld_layer *layer);
-// Let the output be the memory of `operand`, in the output's shape (flatten).
+// Let the output be the memory of `operand`, in the output's shape (flatten); only in its own shape may it be pending.
 void pfld_emit_alias(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *operand);
 struct pfld_operand pfld_emit_param(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t role);
 bool pfld_emit_param_trains(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t role);
 // Where a parameter's gradient goes; absent when it is frozen or the layer lacks it.
 struct pfld_operand pfld_emit_param_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t role);
-// The gradient of the layer's output, complete.
+// The gradient of the layer's output, complete; may be pending.
 struct pfld_operand pfld_emit_output_gradient(const struct pfld_emit *emit, const struct pfld_layer *layer);
 bool pfld_emit_input_needs_gradient(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input);
 // Where the layer's contribution to an input's gradient goes, and whether it is added to what is there; absent when nobody

@@ -4,7 +4,7 @@
 
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
-	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
+	struct pfld_operand x = pfld_emit_input_row(emit, layer, 0);
 	pfld_emit_alias(emit, layer, &x);
 }
 
