@@ -617,6 +617,118 @@ START_TEST(pending)
 }
 END_TEST
 
+// ---- what is gathered from results ----
+
+// |got - want| in units of `size`.
+static void check_number(const struct problem *p, const char *what, int32_t channel, double got, double want, double size)
+{
+	if (fabs(got - want) <= 4 * tolerance * size) return;
+	ck_abort_msg("%s of channel %d is %.9g, not %.9g (%dx%dx%d to %d, n %d)", what, (int)channel, got, want,
+	             (int)p->shape.h, (int)p->shape.w, (int)p->shape.c, (int)p->shape.filters, (int)p->n);
+}
+
+static bool is_depthwise(const struct shape *shape)
+{
+	return shape->groups > 1 && shape->groups == shape->c && shape->groups == shape->filters;
+}
+
+static void check_statistics(struct problem *p, const struct setting *setting)
+{
+	struct tensor y, mean, m2;
+	result_create(&y, &p->dy, true);
+	result_create(&mean, &p->bias, false);
+	result_create(&m2, &p->bias, false);
+	struct pfld_op op = op_of(p, PFLD_OP_CONV2D);
+	op.src[0] = p->x.operand;
+	op.src[1] = p->kernel.operand;
+	op.dst[0] = y.operand;
+	op.dst[1] = mean.operand;
+	op.dst[2] = m2.operand;
+	const char *reason;
+	if (pfld_cpu_conv2d.supports(&op, &reason)) {
+		run_op(&pfld_cpu_conv2d, &op, setting, p->n + 1, &(struct pfld_run){.n = p->n});
+		for (int32_t f = 0; f < y.operand.c; f++) {
+			double sum = 0, size = 0, square = 0, count = (double)pfld_cpu_num_pixels(&y.operand, p->n);
+			FOR_EACH(&y, s, i, j, k) if (k == f) sum += *element(&y, s, i, j, k), size += fabs(*element(&y, s, i, j, k));
+			FOR_EACH(&y, s, i, j, k) if (k == f) square += pow(*element(&y, s, i, j, k) - sum / count, 2);
+			check_number(p, "mean", f, *element(&mean, 0, 0, 0, f), sum / count, size / count);
+			check_number(p, "m2", f, *element(&m2, 0, 0, 0, f), square, square + size * size / count);
+		}
+	} else {
+		ck_assert(p->shape.groups > 1 && !is_depthwise(&p->shape));
+	}
+	tensor_destroy(&y);
+	tensor_destroy(&mean);
+	tensor_destroy(&m2);
+}
+
+static void check_sums(struct problem *p, const struct setting *setting)
+{
+	struct tensor dx, x, numbers[4], results[4];
+	int32_t c = p->shape.c;
+	result_create(&dx, &p->x, true);
+	result_create(&x, &p->x, true);
+	fill_random(&x);
+	struct pfld_op op = op_of(p, PFLD_OP_CONV2D_GRADIENT);
+	op.src[1] = p->kernel.operand;
+	op.src[2] = p->dy.operand;
+	op.src[3] = x.operand;
+	for (int i = 0; i < 4; i++) {
+		op.src[4 + i] = random_numbers(&numbers[i], c);
+		tensor_create(&results[i], 1, 1, 1, c, 0, 0);
+		fill_random(&results[i]);
+		op.dst[3 + i] = results[i].operand;
+	}
+	op.dst[0] = dx.operand;
+	op.gradient[5] = op.gradient[6] = true;
+	op.attr.conv.norm_act = PFLD_ACT_RELU;
+	const char *reason;
+	if (pfld_cpu_conv2d_gradient.supports(&op, &reason)) {
+		run_op(&pfld_cpu_conv2d_gradient, &op, setting, p->n + 1, &(struct pfld_run){.n = p->n});
+		double count = (double)pfld_cpu_num_pixels(&dx.operand, p->n);
+		for (int32_t k = 0; k < c; k++) {
+			double sum[2] = {0}, size[2] = {0}, number[4];
+			for (int i = 0; i < 4; i++) number[i] = *element(&numbers[i], 0, 0, 0, k);
+			FOR_EACH(&dx, s, i, j, l)
+			{
+				double at = *element(&x, s, i, j, l), dz = *element(&dx, s, i, j, l), far = (at - number[2]) * number[3];
+				if (l != k || number[0] * at + number[1] <= 0) continue;
+				sum[0] += dz;
+				sum[1] += dz * far;
+				size[0] += fabs(dz);
+				size[1] += fabs(dz * far);
+			}
+			check_number(p, "mean_dz", k, *element(&results[0], 0, 0, 0, k), sum[0] / count, size[0] / count);
+			check_number(p, "slope_x", k, *element(&results[1], 0, 0, 0, k), number[3] * sum[1] / count,
+			             fabs(number[3]) * size[1] / count);
+			check_number(p, "dbeta", k, *element(&results[2], 0, 0, 0, k), sum[0], size[0]);
+			check_number(p, "dgamma", k, *element(&results[3], 0, 0, 0, k), sum[1], size[1]);
+		}
+	} else {
+		ck_assert(!is_depthwise(&p->shape));
+	}
+	tensor_destroy(&dx);
+	tensor_destroy(&x);
+	for (int i = 0; i < 4; i++) {
+		tensor_destroy(&numbers[i]);
+		tensor_destroy(&results[i]);
+	}
+}
+
+START_TEST(gathered)
+{
+	for (int32_t n = 1; n <= 3; n += 2) {
+		struct problem p;
+		problem_create(&p, &shapes[_i], n, false);
+		for (size_t level = 0; level < num_levels(); level++) {
+			check_statistics(&p, &(struct setting){&levels[level], 2});
+			check_sums(&p, &(struct setting){&levels[level], 3});
+		}
+		problem_destroy(&p);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("conv");
@@ -626,6 +738,7 @@ int main(void)
 	tcase_add_loop_test(tests, bits, 0, PFLD_COUNT(shapes));
 	tcase_add_loop_test(tests, large, 0, PFLD_COUNT(large_shapes));
 	tcase_add_loop_test(tests, pending, 0, PFLD_COUNT(shapes));
+	tcase_add_loop_test(tests, gathered, 0, PFLD_COUNT(shapes));
 	Suite *suite = suite_create("conv");
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);

@@ -23,20 +23,22 @@ struct pfld_backend_device {
 // own part of the results, or its own partial result that is merged afterwards in item order.
 void pfld_cpu_parallel(struct pfld_backend_device *device, int32_t num_items, pfld_pool_fn *fn, void *arg);
 
-// Pixels of all samples cut into pieces whose bounds depend on the counts alone: about 64 Ki elements each, at most 1024
-// pixels.
+// Pixels cut into pieces whose bounds depend on the counts alone: pictures one after the other, each into as many slabs, of
+// which the last may be smaller.
 struct pfld_cpu_slabs {
-	int64_t num_pixels, pixels_per_slab;
-	int32_t num_slabs;
+	int64_t num_pixels, pixels_per_slab; // of a picture
+	int32_t num_slabs, slabs_per_picture;
 };
+// All pixels as one picture: about 64 Ki elements a slab, at most 1024 pixels.
 struct pfld_cpu_slabs pfld_cpu_slabs(int64_t num_pixels, int32_t num_channels);
 static inline int64_t pfld_cpu_slab_first(const struct pfld_cpu_slabs *slabs, int32_t slab)
 {
-	return slab * slabs->pixels_per_slab;
+	return slab / slabs->slabs_per_picture * slabs->num_pixels + slab % slabs->slabs_per_picture * slabs->pixels_per_slab;
 }
 static inline int64_t pfld_cpu_slab_pixels(const struct pfld_cpu_slabs *slabs, int32_t slab)
 {
-	return PFLD_MIN(slabs->pixels_per_slab, slabs->num_pixels - slab * slabs->pixels_per_slab);
+	int64_t before = slab % slabs->slabs_per_picture * slabs->pixels_per_slab;
+	return PFLD_MIN(slabs->pixels_per_slab, slabs->num_pixels - before);
 }
 static inline int64_t pfld_cpu_num_pixels(const struct pfld_operand *operand, int32_t n)
 {
@@ -80,6 +82,8 @@ static inline bool pfld_cpu_adds(const struct pfld_op *op, int32_t dst, const st
 
 // One entry per op kind; ops.c holds the table.
 struct pfld_cpu_op {
+	// False with a reason when it lacks something for this op, pending sources apart. NULL: always true.
+	bool (*supports)(const struct pfld_op *op, const char **reason);
 	// Whether source `source`, which is pending, is read so. NULL: none is.
 	bool (*reads_pending)(const struct pfld_op *op, int32_t source);
 	// NULL: 0. Per-thread scratch is num_threads times what one needs.

@@ -191,7 +191,7 @@ static bool supports(const struct pfld_backend_device *device, const struct pfld
 		*reason = "it does not read this operand when it is pending";
 		return false;
 	}
-	return true;
+	return !entry->supports || entry->supports(op, reason);
 }
 
 static size_t workspace_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)

@@ -23,7 +23,8 @@ static struct pfld_cpu_slabs cut(const struct pfld_operand *slopes, const struct
 {
 	if (!slopes_per_element(slopes, x)) return pfld_cpu_slabs(pfld_cpu_num_pixels(x, n), x->c);
 	int64_t pixels = (int64_t)x->h * x->w;
-	return (struct pfld_cpu_slabs){.num_pixels = n * pixels, .pixels_per_slab = pixels, .num_slabs = n};
+	return (struct pfld_cpu_slabs){
+	    .num_pixels = pixels, .pixels_per_slab = pixels, .num_slabs = n, .slabs_per_picture = 1};
 }
 
 // ---- forward ----

@@ -1,90 +1,58 @@
 // SPDX-License-Identifier: MIT
 // Batch norm: statistics of a batch, the numbers per channel that come from them, and the gradient. Passes over pixels
 // are kernels (batch_norm.c); numbers per channel are computed here, in double.
-#include "cpu/cpu.h"
+#include "cpu/gather.h"
 #include "cpu/math.h"
 
 #include <math.h>
 
-struct job {
+// ---- what is gathered, by an op of its own ----
+
+struct gather_job {
 	struct pfld_backend_device *device;
-	struct pfld_cpu_slabs slabs;
-	int32_t num_channels;
-	struct pfld_cpu_gradient gradient; // or of statistics its x
-	const pfld_real *mean_dz, *slope_x;
-	pfld_real *parts;   // (num_slabs, 2, c)
-	pfld_real *scratch; // (num_threads, 2, c)
-	pfld_real *mean, *m2;
+	struct pfld_cpu_gather gather;
 };
 
-// Partial results of all slabs, and scratch for all threads.
-static size_t reduction_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
+static size_t gather_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
 {
 	const struct pfld_operand *x = &op->src[0];
-	size_t num_slabs = (size_t)pfld_cpu_slabs(pfld_cpu_num_pixels(x, batch), x->c).num_slabs;
-	return (num_slabs + (size_t)device->num_threads) * 2 * (size_t)x->c * sizeof(pfld_real);
+	struct pfld_cpu_gather gather = {
+		.kind = PFLD_CPU_GATHER_STATISTICS, // or sums: the same
+		.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(x, batch), x->c),
+		.num_channels = x->c,
+	};
+	return pfld_cpu_gather_bytes(device, &gather);
 }
 
-static void lay_out(struct job *job, const struct pfld_op *op, const struct pfld_run *run)
+static void gather_item(void *arg, int32_t item, int32_t worker)
+{
+	const struct gather_job *job = arg;
+	pfld_cpu_gather_slab(job->device, &job->gather, item, worker);
+}
+
+static void gather(struct pfld_backend_device *device, const struct pfld_op *op, struct pfld_cpu_gather gather, int32_t n)
 {
 	const struct pfld_operand *x = &op->src[0];
-	job->num_channels = x->c;
-	job->slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(x, run->n), x->c);
-	job->parts = pfld_cpu_at(&op->workspace);
-	job->scratch = job->parts + (int64_t)job->slabs.num_slabs * 2 * x->c;
-}
-
-// ---- statistics ----
-
-static void statistics_item(void *arg, int32_t item, int32_t worker)
-{
-	const struct job *job = arg;
-	int64_t num_channels = job->num_channels, first = pfld_cpu_slab_first(&job->slabs, item);
-	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 2 * num_channels;
-	job->device->kernels->rows->bn_statistics(job->gradient.x + first * job->gradient.x_stride, job->gradient.x_stride,
-											  pfld_cpu_slab_pixels(&job->slabs, item), job->num_channels, part,
-											  part + num_channels, scratch);
-}
-
-enum { MERGE_CHANNELS = 64 }; // an item
-
-// Chan's formula over the slabs in order, in double.
-static void merge_statistics_item(void *arg, int32_t item, int32_t worker)
-{
-	const struct job *job = arg;
-	int64_t num_channels = job->num_channels;
-	int32_t first = item * MERGE_CHANNELS, num = PFLD_MIN(MERGE_CHANNELS, job->num_channels - first);
-	double mean[MERGE_CHANNELS] = {0}, m2[MERGE_CHANNELS] = {0}, before = 0;
-	for (int32_t slab = 0; slab < job->slabs.num_slabs; slab++) {
-		const pfld_real *part = job->parts + slab * 2 * num_channels + first;
-		double count = (double)pfld_cpu_slab_pixels(&job->slabs, slab), share = count / (before + count);
-		for (int32_t j = 0; j < num; j++) {
-			double distance = part[j] - mean[j];
-			mean[j] += distance * share;
-			m2[j] += part[num_channels + j] + distance * distance * before * share;
-		}
-		before += count;
-	}
-	for (int32_t j = 0; j < num; j++) {
-		job->mean[first + j] = (pfld_real)mean[j];
-		job->m2[first + j] = (pfld_real)m2[j];
-	}
+	gather.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(x, n), x->c);
+	gather.parts = pfld_cpu_at(&op->workspace);
+	struct gather_job job = {device, gather};
+	pfld_cpu_parallel(device, gather.slabs.num_slabs, gather_item, &job);
+	pfld_cpu_gather_finish(device, &gather);
 }
 
 static void statistics(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
-	struct job job = {
-		.device = device,
-		.gradient = {.x = pfld_cpu_at(&op->src[0]), .x_stride = op->src[0].pixel_stride},
-		.mean = pfld_cpu_at(&op->dst[0]),
-		.m2 = pfld_cpu_at(&op->dst[1]),
-	};
-	lay_out(&job, op, run);
-	pfld_cpu_parallel(device, job.slabs.num_slabs, statistics_item, &job);
-	pfld_cpu_parallel(device, (job.num_channels + MERGE_CHANNELS - 1) / MERGE_CHANNELS, merge_statistics_item, &job);
+	gather(device, op, pfld_cpu_gather_statistics(&op->src[0], op->dst), run->n);
 }
 
-const struct pfld_cpu_op pfld_cpu_bn_statistics = {.workspace_bytes = reduction_bytes, .enqueue = statistics};
+const struct pfld_cpu_op pfld_cpu_bn_statistics = {.workspace_bytes = gather_bytes, .enqueue = statistics};
+
+static void gradient_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
+{
+	gather(device, op, pfld_cpu_gather_sums(op, &op->src[0], &op->src[1], 0, op->attr.act, run), run->n);
+}
+
+const struct pfld_cpu_op pfld_cpu_bn_gradient_sums = {.workspace_bytes = gather_bytes, .enqueue = gradient_sums};
 
 // ---- numbers per channel ----
 
@@ -127,96 +95,50 @@ const struct pfld_cpu_op pfld_cpu_bn_infer = {.enqueue = infer};
 
 // ---- gradient ----
 
-static struct pfld_cpu_gradient sources(const struct pfld_op *op)
-{
-	return (struct pfld_cpu_gradient){
-		.num_channels = op->src[0].c,
-		.act = op->attr.act.act,
-		.slope = (pfld_real)op->attr.act.slope,
-		.dy = pfld_cpu_at(&op->src[0]),
-		.dy_stride = op->src[0].pixel_stride,
-		.x = pfld_cpu_at(&op->src[1]),
-		.x_stride = op->src[1].pixel_stride,
-		.scale = pfld_cpu_at(&op->src[2]),
-		.shift = pfld_cpu_at(&op->src[3]),
-		.mean = pfld_cpu_at(&op->src[4]),
-	};
-}
+struct gradient_job {
+	struct pfld_backend_device *device;
+	struct pfld_cpu_slabs slabs;
+	struct pfld_cpu_gradient gradient;
+	const pfld_real *mean_dz, *slope_x;
+};
 
-static struct pfld_cpu_gradient slab_of(const struct job *job, int32_t item)
+static void gradient_item(void *arg, int32_t item, int32_t worker)
 {
+	const struct gradient_job *job = arg;
 	struct pfld_cpu_gradient gradient = job->gradient;
 	int64_t first = pfld_cpu_slab_first(&job->slabs, item);
 	gradient.num_pixels = pfld_cpu_slab_pixels(&job->slabs, item);
 	gradient.dy += first * gradient.dy_stride;
 	gradient.x += first * gradient.x_stride;
-	if (gradient.dx) gradient.dx += first * gradient.dx_stride;
-	return gradient;
-}
-
-static void sums_item(void *arg, int32_t item, int32_t worker)
-{
-	const struct job *job = arg;
-	int64_t num_channels = job->num_channels;
-	struct pfld_cpu_gradient gradient = slab_of(job, item);
-	pfld_real *part = job->parts + item * 2 * num_channels, *scratch = job->scratch + worker * 2 * num_channels;
-	job->device->kernels->rows->bn_gradient_sums(&gradient, part, part + num_channels, scratch);
-}
-
-// The sum over slabs into dst[which], and into the gradient of beta or gamma that goes with it.
-static void merge_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct job *job,
-					   int32_t which, const struct pfld_run *run)
-{
-	pfld_cpu_merge(device, &(struct pfld_cpu_merge){
-							   .parts = job->parts + (int64_t)which * job->num_channels,
-							   .part_stride = 2 * (ptrdiff_t)job->num_channels,
-							   .num_parts = job->slabs.num_slabs,
-							   .num_columns = job->num_channels,
-							   .factor = which ? pfld_cpu_at(&op->src[5]) : NULL, // xhat = (x - mean) inv_std
-							   .dst = pfld_cpu_at(&op->dst[which]),
-							   .second = pfld_cpu_at(&op->dst[2 + which]),
-							   .add_second = pfld_cpu_adds(op, 2 + which, run),
-						   });
-}
-
-static void gradient_sums(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
-{
-	struct job job = {.device = device, .gradient = sources(op)};
-	lay_out(&job, op, run);
-	pfld_cpu_parallel(device, job.slabs.num_slabs, sums_item, &job);
-	merge_sums(device, op, &job, 0, run);
-	merge_sums(device, op, &job, 1, run);
-	const pfld_real *inv_std = pfld_cpu_at(&op->src[5]);
-	pfld_real *mean_dz = pfld_cpu_at(&op->dst[0]), *slope_x = pfld_cpu_at(&op->dst[1]);
-	double count = (double)pfld_cpu_num_pixels(&op->src[0], run->n);
-	for (int32_t j = 0; j < job.num_channels; j++) {
-		mean_dz[j] = (pfld_real)(mean_dz[j] / count);
-		slope_x[j] = (pfld_real)((double)inv_std[j] * slope_x[j] / count);
-	}
-}
-
-const struct pfld_cpu_op pfld_cpu_bn_gradient_sums = {.workspace_bytes = reduction_bytes, .enqueue = gradient_sums};
-
-static void gradient_item(void *arg, int32_t item, int32_t worker)
-{
-	const struct job *job = arg;
-	struct pfld_cpu_gradient gradient = slab_of(job, item);
+	gradient.dx += first * gradient.dx_stride;
 	job->device->kernels->rows->bn_gradient(&gradient, job->mean_dz, job->slope_x);
 }
 
 static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
 {
 	const struct pfld_operand *dy = &op->src[0], *dx = &op->dst[0];
-	struct job job = {
+	struct gradient_job job = {
 		.device = device,
-		.gradient = sources(op),
+		.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(dy, run->n), dy->c),
+		.gradient =
+			{
+				.num_channels = dy->c,
+				.act = op->attr.act.act,
+				.slope = (pfld_real)op->attr.act.slope,
+				.dy = pfld_cpu_at(dy),
+				.dy_stride = dy->pixel_stride,
+				.x = pfld_cpu_at(&op->src[1]),
+				.x_stride = op->src[1].pixel_stride,
+				.scale = pfld_cpu_at(&op->src[2]),
+				.shift = pfld_cpu_at(&op->src[3]),
+				.mean = pfld_cpu_at(&op->src[4]),
+				.dx = pfld_cpu_at(dx),
+				.dx_stride = dx->pixel_stride,
+				.add = pfld_cpu_adds(op, 0, run),
+			},
 		.mean_dz = pfld_cpu_at(&op->src[5]),
 		.slope_x = pfld_cpu_at(&op->src[6]),
 	};
-	job.slabs = pfld_cpu_slabs(pfld_cpu_num_pixels(dy, run->n), dy->c);
-	job.gradient.dx = pfld_cpu_at(dx);
-	job.gradient.dx_stride = dx->pixel_stride;
-	job.gradient.add = pfld_cpu_adds(op, 0, run);
 	pfld_cpu_parallel(device, job.slabs.num_slabs, gradient_item, &job);
 }
 

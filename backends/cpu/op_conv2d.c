@@ -4,18 +4,21 @@
 #include "cpu/op_conv2d.h"
 
 struct way {
+	struct pfld_cpu_slabs (*slabs)(const struct pfld_cpu_conv *conv, bool gradient); // NULL: gathers nothing
 	size_t (*bytes)(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 	void (*run)(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 	size_t (*gradient_bytes)(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 	void (*gradient)(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 };
 static const struct way way_gemm = {
+	.slabs = pfld_cpu_conv_gemm_slabs,
 	.bytes = pfld_cpu_conv_gemm_bytes,
 	.run = pfld_cpu_conv_gemm,
 	.gradient_bytes = pfld_cpu_conv_gemm_gradient_bytes,
 	.gradient = pfld_cpu_conv_gemm_gradient,
 };
 static const struct way way_depthwise = {
+	.slabs = pfld_cpu_conv_depthwise_slabs,
 	.bytes = pfld_cpu_conv_depthwise_bytes,
 	.run = pfld_cpu_conv_depthwise,
 	.gradient_bytes = pfld_cpu_conv_depthwise_gradient_bytes,
@@ -117,6 +120,22 @@ static bool gradient_reads_pending(const struct pfld_op *op, int32_t source)
 	return source == 2 && pick_way(&conv) != &way_grouped;
 }
 
+static bool forward_supports(const struct pfld_op *op, const char **reason)
+{
+	struct pfld_cpu_conv conv = read_forward(op, 1);
+	*reason = "grouped convolutions gather nothing";
+	return !pfld_operand_present(&op->dst[1]) || pick_way(&conv)->slabs;
+}
+
+static bool gradient_supports(const struct pfld_op *op, const char **reason)
+{
+	struct pfld_cpu_conv conv = read_gradient(op, 1);
+	bool in_phases = conv.attr.stride_h > 1 || conv.attr.stride_w > 1;
+	*reason = "only depthwise convolutions and dense ones of stride 1 gather from dx";
+	if (!pfld_operand_present(&op->dst[3])) return true;
+	return conv.c == op->dst[0].c && pick_way(&conv)->slabs && (pick_way(&conv) == &way_depthwise || !in_phases);
+}
+
 // Regions may begin anywhere that elements may.
 static char *aligned(pfld_real *workspace)
 {
@@ -124,10 +143,35 @@ static char *aligned(pfld_real *workspace)
 	return (char *)workspace + (beyond ? PFLD_CPU_CONV_ALIGNMENT - beyond : 0);
 }
 
+// What is gathered lies in front of what the way needs.
+static size_t gather_bytes(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv)
+{
+	return pfld_cpu_conv_bytes(pfld_cpu_gather_bytes(device, &conv->gather) / sizeof(pfld_real));
+}
+
+static void lay_out(const struct pfld_backend_device *device, struct pfld_cpu_conv *conv, const struct pfld_op *op)
+{
+	conv->workspace = aligned(pfld_cpu_at(&op->workspace));
+	conv->gather.parts = (pfld_real *)conv->workspace;
+	conv->workspace += gather_bytes(device, conv);
+}
+
+static void gather_statistics(struct pfld_cpu_conv *conv, const struct pfld_op *op)
+{
+	if (!pfld_operand_present(&op->dst[1])) return;
+	conv->gather = pfld_cpu_gather_statistics(&op->dst[0], &op->dst[1]);
+	conv->gather.slabs = pick_way(conv)->slabs(conv, false);
+}
+
 static size_t forward_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
 {
 	struct pfld_cpu_conv conv = read_forward(op, batch);
-	return pick_way(&conv)->bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
+	if (pfld_operand_present(&op->dst[1])) {
+		conv.gather.kind = PFLD_CPU_GATHER_STATISTICS;
+		conv.gather.num_channels = op->dst[0].c;
+		conv.gather.slabs = pick_way(&conv)->slabs(&conv, false);
+	}
+	return pick_way(&conv)->bytes(device, &conv) + gather_bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
 }
 
 static void forward(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
@@ -138,19 +182,29 @@ static void forward(struct pfld_backend_device *device, const struct pfld_op *op
 	conv.bias = pfld_cpu_at(&op->src[2]);
 	conv.y = pfld_cpu_at(&op->dst[0]);
 	conv.add_y = op->accumulate[0];
-	conv.workspace = aligned(pfld_cpu_at(&op->workspace));
+	gather_statistics(&conv, op);
+	lay_out(device, &conv, op);
 	pick_way(&conv)->run(device, &conv);
+	pfld_cpu_gather_finish(device, &conv.gather);
+}
+
+static void gather_sums(struct pfld_cpu_conv *conv, const struct pfld_op *op, const struct pfld_run *run)
+{
+	if (!pfld_operand_present(&op->dst[3])) return;
+	struct pfld_act_attr act = {.act = op->attr.conv.norm_act, .slope = op->attr.conv.norm_slope};
+	conv->gather = pfld_cpu_gather_sums(op, &op->dst[0], &op->src[3], 3, act, run);
+	conv->gather.slabs = pick_way(conv)->slabs(conv, true);
 }
 
 static size_t gradient_bytes(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch)
 {
 	struct pfld_cpu_conv conv = read_gradient(op, batch);
-	return pick_way(&conv)->gradient_bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
-}
-
-static bool adds(const struct pfld_op *op, const struct pfld_run *run, int dst)
-{
-	return op->accumulate[dst] || (op->gradient[dst] && run->accumulate_gradients);
+	if (pfld_operand_present(&op->dst[3])) {
+		conv.gather.kind = PFLD_CPU_GATHER_SUMS;
+		conv.gather.num_channels = op->dst[0].c;
+		conv.gather.slabs = pick_way(&conv)->slabs(&conv, true);
+	}
+	return pick_way(&conv)->gradient_bytes(device, &conv) + gather_bytes(device, &conv) + PFLD_CPU_CONV_ALIGNMENT;
 }
 
 static void gradient(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
@@ -162,19 +216,23 @@ static void gradient(struct pfld_backend_device *device, const struct pfld_op *o
 	conv.dx = pfld_cpu_at(&op->dst[0]);
 	conv.dkernel = pfld_cpu_at(&op->dst[1]);
 	conv.dbias = pfld_cpu_at(&op->dst[2]);
-	conv.add_dx = adds(op, run, 0);
-	conv.add_dkernel = adds(op, run, 1);
-	conv.add_dbias = adds(op, run, 2);
-	conv.workspace = aligned(pfld_cpu_at(&op->workspace));
+	conv.add_dx = pfld_cpu_adds(op, 0, run);
+	conv.add_dkernel = pfld_cpu_adds(op, 1, run);
+	conv.add_dbias = pfld_cpu_adds(op, 2, run);
+	gather_sums(&conv, op, run);
+	lay_out(device, &conv, op);
 	pick_way(&conv)->gradient(device, &conv);
+	pfld_cpu_gather_finish(device, &conv.gather);
 }
 
 const struct pfld_cpu_op pfld_cpu_conv2d = {
+	.supports = forward_supports,
 	.reads_pending = forward_reads_pending,
 	.workspace_bytes = forward_bytes,
 	.enqueue = forward,
 };
 const struct pfld_cpu_op pfld_cpu_conv2d_gradient = {
+	.supports = gradient_supports,
 	.reads_pending = gradient_reads_pending,
 	.workspace_bytes = gradient_bytes,
 	.enqueue = gradient,

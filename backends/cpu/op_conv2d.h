@@ -9,7 +9,7 @@
 #ifndef PFLD_CPU_OP_CONV2D_H
 #define PFLD_CPU_OP_CONV2D_H
 
-#include "cpu/cpu.h"
+#include "cpu/gather.h"
 #include "cpu/kernels.h"
 
 // One convolution, or one group of one. Pointers are NULL where absent, and all NULL when only sizes are asked for;
@@ -24,6 +24,7 @@ struct pfld_cpu_conv {
 	const pfld_real *x, *kernel, *bias, *dy;
 	const struct pfld_pending *x_pending, *dy_pending; // NULL: in memory
 	pfld_real *y, *dx, *dkernel, *dbias;
+	struct pfld_cpu_gather gather; // from y, or dx
 	char *workspace; // aligned to PFLD_CPU_CONV_ALIGNMENT
 };
 
@@ -84,7 +85,9 @@ void pfld_cpu_conv_gather(const struct pfld_cpu_conv_pass *pass, const struct pf
                           int32_t num_rows, pfld_real *out, ptrdiff_t out_stride);
 
 // ---- the ways to perform a convolution; conv->n is the batch when bytes are asked for ----
+// Each gathers conv->gather from what it writes; the slabs must be those of its _slabs function.
 // groups = 1 (op_conv2d_gemm.c, op_conv2d_filter.c).
+struct pfld_cpu_slabs pfld_cpu_conv_gemm_slabs(const struct pfld_cpu_conv *conv, bool gradient);
 size_t pfld_cpu_conv_gemm_bytes(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 void pfld_cpu_conv_gemm(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 size_t pfld_cpu_conv_gemm_gradient_bytes(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
@@ -92,6 +95,7 @@ void pfld_cpu_conv_gemm_gradient(struct pfld_backend_device *device, const struc
 size_t pfld_cpu_conv_filter_bytes(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 void pfld_cpu_conv_filter(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 // groups = c = filters (op_conv2d_depthwise.c).
+struct pfld_cpu_slabs pfld_cpu_conv_depthwise_slabs(const struct pfld_cpu_conv *conv, bool gradient);
 size_t pfld_cpu_conv_depthwise_bytes(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 void pfld_cpu_conv_depthwise(struct pfld_backend_device *device, const struct pfld_cpu_conv *conv);
 size_t pfld_cpu_conv_depthwise_gradient_bytes(const struct pfld_backend_device *device,

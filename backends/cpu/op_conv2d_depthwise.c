@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_GROUPS = 16, WANTED_ITEMS = 16, MIN_SLAB_ROWS = 8 };
+enum { MAX_GROUPS = 16, WANTED_ITEMS = 16, MIN_SLAB_ROWS = 8, GATHER_ELEMENTS = 1 << 15 };
 
 // Rows of one picture in blocked form, loaded when first asked for. Positions left of `first` or outside the picture
 // are zeros.
@@ -22,6 +22,7 @@ struct ring {
 };
 
 struct depthwise {
+	const struct pfld_backend_device *device;
 	const struct pfld_cpu_conv *conv;
 	const struct pfld_cpu_depthwise_kernels *kernels;
 	int32_t num_blocks, num_taps;                   // blocks of channels; kernel_h kernel_w
@@ -29,6 +30,7 @@ struct depthwise {
 	bool needs_x;                                   // forward, or a filter gradient
 	struct ring x, dy;                              // shapes; each worker has places of its own
 	int32_t slabs_per_sample, slab_rows, num_items; // slabs are rows of y
+	int32_t gather_rows;                            // rows of y whose results are gathered at once; divides slab_rows
 	size_t weights_bytes, sums_elements, sums_bytes, x_bytes, dy_bytes, loaded_bytes, held_bytes, taps_bytes, scratch_bytes;
 	char *workspace;
 };
@@ -91,9 +93,30 @@ static size_t ring_elements(const struct depthwise *d, const struct ring *ring)
 	return (size_t)ring->num_rows * (size_t)d->num_blocks * (size_t)ring->width * (size_t)d->kernels->channels;
 }
 
+// As many as about GATHER_ELEMENTS results come from.
+static int32_t gather_rows(const struct pfld_cpu_conv *conv, bool gradient)
+{
+	if (conv->gather.kind == PFLD_CPU_GATHER_NOTHING) return 1;
+	int64_t elements = (int64_t)conv->c * (gradient ? conv->w * conv->attr.stride_h : conv->out_w);
+	return (int32_t)PFLD_MIN(PFLD_MAX(GATHER_ELEMENTS / elements, 1), conv->out_h);
+}
+
+struct pfld_cpu_slabs pfld_cpu_conv_depthwise_slabs(const struct pfld_cpu_conv *conv, bool gradient)
+{
+	int32_t h = gradient ? conv->h : conv->out_h, w = gradient ? conv->w : conv->out_w;
+	int32_t rows = gather_rows(conv, gradient) * (gradient ? conv->attr.stride_h : 1), num = (h + rows - 1) / rows;
+	return (struct pfld_cpu_slabs){
+		.num_pixels = (int64_t)h * w,
+		.pixels_per_slab = (int64_t)rows * w,
+		.num_slabs = conv->n * num,
+		.slabs_per_picture = num,
+	};
+}
+
 static struct depthwise cut(const struct pfld_backend_device *device, const struct pfld_cpu_conv *conv, bool gradient)
 {
 	struct depthwise d = {
+		.device = device,
 		.conv = conv,
 		.kernels = device->kernels->depthwise,
 		.gradient = gradient,
@@ -108,7 +131,8 @@ static struct depthwise cut(const struct pfld_backend_device *device, const stru
 	d.dy = dy_ring(&d, device->kernels);
 	int64_t wanted = pfld_cpu_conv_ceil(WANTED_ITEMS, conv->n);
 	wanted = PFLD_MIN(wanted, pfld_cpu_conv_ceil(conv->out_h, MIN_SLAB_ROWS));
-	d.slab_rows = (int32_t)pfld_cpu_conv_ceil(conv->out_h, wanted);
+	d.gather_rows = gather_rows(conv, gradient);
+	d.slab_rows = (int32_t)pfld_cpu_conv_ceil(pfld_cpu_conv_ceil(conv->out_h, wanted), d.gather_rows) * d.gather_rows;
 	d.slabs_per_sample = (int32_t)pfld_cpu_conv_ceil(conv->out_h, d.slab_rows);
 	d.num_items = conv->n * d.slabs_per_sample;
 	if (has_sums) d.num_items = PFLD_MIN(d.num_items, MAX_GROUPS);
@@ -136,6 +160,7 @@ static size_t workspace_bytes(const struct pfld_backend_device *device, const st
 // ---- one worker's places ----
 struct worker {
 	const struct depthwise *d;
+	int32_t index;
 	const pfld_real **taps; // (num_taps + 1)
 	struct ring x, dy;
 	pfld_real *sums; // (blocks, taps, channels), then (blocks, channels) of the bias
@@ -147,6 +172,7 @@ static struct worker worker_at(const struct depthwise *d, int32_t item, int32_t 
 	char *scratch = sums + MAX_GROUPS * d->sums_bytes + (size_t)index * d->scratch_bytes;
 	struct worker worker = {
 		.d = d,
+		.index = index,
 		.taps = (const pfld_real **)scratch,
 		.x = d->x,
 		.dy = d->dy,
@@ -348,6 +374,18 @@ static void sum_row(struct worker *worker, int32_t row)
 	}
 }
 
+// Row `row` of y or dx is there: where it ends a slab of what is gathered, the slab is.
+static void gather_row(const struct worker *worker, int32_t sample, int32_t row)
+{
+	const struct depthwise *d = worker->d;
+	const struct pfld_cpu_gather *gather = &d->conv->gather;
+	if (gather->kind == PFLD_CPU_GATHER_NOTHING) return;
+	int32_t h = d->gradient ? d->conv->h : d->conv->out_h;
+	int32_t rows = d->gather_rows * (d->gradient ? d->conv->attr.stride_h : 1);
+	if ((row + 1) % rows != 0 && row + 1 != h) return;
+	pfld_cpu_gather_slab(d->device, gather, sample * gather->slabs.slabs_per_picture + row / rows, worker->index);
+}
+
 // ---- items: one slab of a sample (forward, data gradient alone), or a group of slabs with sums of its own ----
 static void slab_rows(struct worker *worker, int32_t slab)
 {
@@ -360,11 +398,15 @@ static void slab_rows(struct worker *worker, int32_t slab)
 	for (int32_t row = begin; row < end; row++) {
 		if (!d->gradient) {
 			output_row(worker, sample, row);
+			gather_row(worker, sample, row);
 			continue;
 		}
 		if (worker->sums) sum_row(worker, row);
 		int32_t last = row == conv->out_h - 1 ? conv->h : PFLD_MIN((row + 1) * stride, conv->h);
-		for (int32_t i = row * stride; conv->has_dx && i < last; i++) output_row(worker, sample, i);
+		for (int32_t i = row * stride; conv->has_dx && i < last; i++) {
+			output_row(worker, sample, i);
+			gather_row(worker, sample, i);
+		}
 	}
 }
 

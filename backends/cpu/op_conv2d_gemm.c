@@ -31,6 +31,8 @@ struct product {
 	ptrdiff_t dst_stride;
 	const pfld_real *bias;
 	bool add;
+	const struct pfld_backend_device *device;
+	const struct pfld_cpu_gather *gather; // of the destination; NULL: nothing
 
 	// How it is cut; from shapes and n alone.
 	bool in_place, scattered, packed_ahead;
@@ -134,16 +136,11 @@ static void scatter(const struct product *p, int64_t row, int32_t num_rows, int3
 	}
 }
 
-static void multiply_item(void *arg, int32_t item, int32_t worker)
+static void multiply_rows(const struct product *p, int64_t row, int32_t num_rows, int32_t first_panel,
+                          int32_t last_panel, int32_t worker)
 {
-	const struct product *p = arg;
-	int32_t columns = p->kernels->columns;
-	int32_t first_panel = item % p->num_column_blocks * p->block_panels;
-	int32_t last_panel = PFLD_MIN(first_panel + p->block_panels, p->num_panels), column = first_panel * columns;
-	int64_t row = (int64_t)(item / p->num_column_blocks) * p->slab_rows;
-	int32_t num_rows = (int32_t)PFLD_MIN(p->slab_rows, pfld_cpu_conv_rows(&p->pass) - row);
+	int32_t columns = p->kernels->columns, column = first_panel * columns;
 	int32_t num_columns = PFLD_MIN(last_panel * columns, p->num_columns) - column;
-
 	char *scratch = p->workspace + p->packed_bytes + (size_t)worker * p->scratch_bytes;
 	pfld_real *own_panel = (pfld_real *)scratch, *gathered = (pfld_real *)(scratch + p->panel_bytes);
 	pfld_real *c = p->scattered ? (pfld_real *)(scratch + p->panel_bytes + p->gathered_bytes)
@@ -176,11 +173,45 @@ static void multiply_item(void *arg, int32_t item, int32_t worker)
 	if (p->scattered) scatter(p, row, num_rows, column, num_columns, c);
 }
 
+static void multiply_item(void *arg, int32_t item, int32_t worker)
+{
+	const struct product *p = arg;
+	int32_t first_panel = item % p->num_column_blocks * p->block_panels;
+	int32_t last_panel = PFLD_MIN(first_panel + p->block_panels, p->num_panels);
+	int64_t row = (int64_t)(item / p->num_column_blocks) * p->slab_rows;
+	int32_t num_rows = (int32_t)PFLD_MIN(p->slab_rows, pfld_cpu_conv_rows(&p->pass) - row);
+	multiply_rows(p, row, num_rows, first_panel, last_panel, worker);
+}
+
+// One slab of what is gathered, some rows at a time.
+static void multiply_and_gather_item(void *arg, int32_t item, int32_t worker)
+{
+	const struct product *p = arg;
+	int64_t row = pfld_cpu_slab_first(&p->gather->slabs, item), end = row + pfld_cpu_slab_pixels(&p->gather->slabs, item);
+	for (; row < end; row += p->slab_rows)
+		multiply_rows(p, row, (int32_t)PFLD_MIN(p->slab_rows, end - row), 0, p->num_panels, worker);
+	pfld_cpu_gather_slab(p->device, p->gather, item, worker);
+}
+
 static void run_product(struct pfld_backend_device *device, struct product *p)
 {
 	if (p->num_slabs == 0) return;
 	if (p->packed_ahead) pfld_cpu_parallel(device, p->blocks.num_blocks * p->num_panels, pack_item, p);
-	pfld_cpu_parallel(device, p->num_slabs * p->num_column_blocks, multiply_item, p);
+	if (p->gather)
+		pfld_cpu_parallel(device, p->gather->slabs.num_slabs, multiply_and_gather_item, p);
+	else
+		pfld_cpu_parallel(device, p->num_slabs * p->num_column_blocks, multiply_item, p);
+}
+
+struct pfld_cpu_slabs pfld_cpu_conv_gemm_slabs(const struct pfld_cpu_conv *conv, bool gradient)
+{
+	int64_t pixels = gradient ? (int64_t)conv->h * conv->w : (int64_t)conv->out_h * conv->out_w;
+	return pfld_cpu_slabs(conv->n * pixels, gradient ? conv->c : conv->filters);
+}
+
+static const struct pfld_cpu_gather *gather_of(const struct pfld_cpu_conv *conv, enum pfld_cpu_gather_kind kind)
+{
+	return conv->gather.kind == kind ? &conv->gather : NULL;
 }
 
 // ---- forward ----
@@ -208,6 +239,8 @@ static struct product forward_product(const struct pfld_backend_device *device, 
 		.dst_stride = conv->y_stride,
 		.bias = conv->bias,
 		.add = conv->add_y,
+		.device = device,
+		.gather = gather_of(conv, PFLD_CPU_GATHER_STATISTICS),
 		.workspace = conv->workspace,
 	};
 	cut(&p);
@@ -252,6 +285,8 @@ static struct product gradient_product(const struct pfld_backend_device *device,
 		.dst = conv->dx,
 		.dst_stride = conv->dx_stride,
 		.add = conv->add_dx,
+		.device = device,
+		.gather = gather_of(conv, PFLD_CPU_GATHER_SUMS),
 		.workspace = conv->workspace,
 	};
 	cut(&p);

@@ -36,10 +36,12 @@ struct pfld_cpu_slabs pfld_cpu_slabs(int64_t num_pixels, int32_t num_channels)
 	enum { MAX_ELEMENTS = 1 << 16, MAX_PIXELS = 1024 };
 	int64_t pixels = PFLD_MIN(PFLD_MAX(MAX_ELEMENTS / num_channels, 1), MAX_PIXELS);
 	pixels = PFLD_MAX(pixels, (num_pixels + INT32_MAX - 1) / INT32_MAX);
+	int32_t num_slabs = (int32_t)((num_pixels + pixels - 1) / pixels);
 	return (struct pfld_cpu_slabs){
 		.num_pixels = num_pixels,
 		.pixels_per_slab = pixels,
-		.num_slabs = (int32_t)((num_pixels + pixels - 1) / pixels),
+		.num_slabs = num_slabs,
+		.slabs_per_picture = num_slabs,
 	};
 }
 

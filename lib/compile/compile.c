@@ -216,6 +216,7 @@ enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device
 	status = pfld_emit_init(&compiled->emit, net, error);
 	if (status == PFLD_OK) status = emit_all(compiled, options, error);
 	if (status == PFLD_OK) status = pfld_make_readable(compiled, error);
+	if (status == PFLD_OK && !options->unfused) pfld_gather(compiled);
 	if (status == PFLD_OK) status = measure(compiled, error);
 	if (status == PFLD_OK) find_lifetimes(compiled);
 	if (status == PFLD_OK) status = place(compiled, error);

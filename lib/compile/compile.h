@@ -44,6 +44,8 @@ void pfld_mark_gradients(struct pfld_emit *emit);
 void pfld_emit_backward(struct pfld_emit *emit);
 // readable.c: where the device cannot read an operand that is pending, an op before the reader that writes it.
 enum pfld_status pfld_make_readable(struct pfld_compiled *compiled, struct pfld_error *error) PFLD_MUST_USE;
+// gather.c: statistics and sums by the ops that write what they are of.
+void pfld_gather(struct pfld_compiled *compiled);
 // loss.c: the loss op over the outputs, its targets as inputs.
 enum pfld_status pfld_emit_loss(struct pfld_compiled *compiled, const struct pfld_loss_options *options,
                                 struct pfld_error *error) PFLD_MUST_USE;

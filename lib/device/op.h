@@ -18,9 +18,12 @@ enum pfld_act { PFLD_ACT_NONE, PFLD_ACT_RELU, PFLD_ACT_RELU6, PFLD_ACT_LEAKY, PF
 
 enum pfld_op_kind {
 	// y = conv(x, kernel) + bias. Linear is the case h = w = kh = kw = 1, depthwise the case groups = c.
-	// src: 0 x, 1 kernel (kh, kw, c / groups, filters), 2 bias (filters) or absent. dst: 0 y. attr.conv
+	// src: 0 x, 1 kernel (kh, kw, c / groups, filters), 2 bias (filters) or absent. dst: 0 y; of y as BN_STATISTICS has them, or
+	// absent: 1 mean, 2 m2. attr.conv
 	PFLD_OP_CONV2D,
-	// src: 0 x, 1 kernel, 2 dy. dst: 0 dx, 1 dkernel, 2 dbias; each may be absent. x is absent when dkernel is. attr.conv
+	// src: 0 x, 1 kernel, 2 dy. dst: 0 dx, 1 dkernel, 2 dbias; each may be absent. x is absent when dkernel is. When dx, as it is
+	// after this op, is the gradient behind a batch norm, also what BN_GRADIENT_SUMS computes: src: 3 the norm's x, 4 scale, 5
+	// shift, 6 mean, 7 inv_std; dst: 3 mean_dz, 4 slope_x, 5 dbeta, 6 dgamma; or all absent. attr.conv
 	PFLD_OP_CONV2D_GRADIENT,
 	// Per channel over n x h x w. src: 0 x. dst: 0 mean (c), 1 m2 (c): sum of squared distances to the mean.
 	PFLD_OP_BN_STATISTICS,
@@ -84,7 +87,7 @@ enum {
 	PFLD_SUMS_COUNT,
 };
 
-enum { PFLD_OP_MAX_SRC = 8, PFLD_OP_MAX_DST = 5, PFLD_OP_MAX_ADD = 8 };
+enum { PFLD_OP_MAX_SRC = 8, PFLD_OP_MAX_DST = 7, PFLD_OP_MAX_ADD = 8 };
 #define PFLD_NO_TENSOR (-1)
 
 struct pfld_pending;
@@ -127,6 +130,8 @@ struct pfld_conv_attr {
 	int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
 	int32_t pad_top, pad_left; // bottom and right follow from the output's shape
 	int32_t groups;
+	enum pfld_act norm_act; // of the batch norm that dx is the gradient behind
+	double norm_slope;
 };
 struct pfld_bn_attr {
 	double epsilon, momentum; // momentum: share of the batch in the moving statistics

@@ -168,6 +168,25 @@ static void check_conv2d(struct check *check)
 	needed(check, &src[1], "kernel");
 	conv_kernel(check, &src[1], "kernel", src[0].c, dst[0].c);
 	numbers(check, &src[2], "bias", dst[0].c);
+	both_or_none(check, &dst[1], &dst[2], "mean and m2");
+	numbers(check, &dst[1], "mean", dst[0].c);
+	numbers(check, &dst[2], "m2", dst[0].c);
+}
+
+// The batch norm whose sums are gathered from dx.
+static void conv_norm(struct check *check)
+{
+	static const char *const names[] = {"scale", "shift", "mean", "inv_std"};
+	const struct pfld_operand *src = check->op->src, *dst = check->op->dst;
+	int32_t channels = dst[0].c;
+	samples(check, &dst[0], "dx");
+	like(check, &src[3], "the norm's x", &dst[0], "dx");
+	require_true(check, !present(&src[3]) || !src[3].pending, "the norm's x must be in memory");
+	for (int32_t i = 0; i < 4; i++) needed_numbers(check, &src[4 + i], names[i], channels);
+	needed_numbers(check, &dst[3], "mean_dz", channels);
+	needed_numbers(check, &dst[4], "slope_x", channels);
+	numbers(check, &dst[5], "dbeta", channels);
+	numbers(check, &dst[6], "dgamma", channels);
 }
 
 static void check_conv2d_gradient(struct check *check)
@@ -187,6 +206,8 @@ static void check_conv2d_gradient(struct check *check)
 		conv_kernel(check, &dst[1], "dkernel", src[0].c, src[2].c);
 	}
 	numbers(check, &dst[2], "dbias", src[2].c);
+	if (present(&dst[3])) conv_norm(check);
+	else require_true(check, !present(&dst[4]) && !present(&dst[5]) && !present(&dst[6]), "sums without mean_dz");
 }
 
 // ---- batch norm and activations ----
@@ -525,7 +546,7 @@ static uint32_t addable(enum pfld_op_kind kind)
 	case PFLD_OP_DROPOUT:
 	case PFLD_OP_GRADIENT_NORM: return 1;
 	case PFLD_OP_APPLY_GRADIENT: return 3;
-	case PFLD_OP_CONV2D_GRADIENT: return 7;
+	case PFLD_OP_CONV2D_GRADIENT: return 7 | 1 << 5 | 1 << 6;
 	case PFLD_OP_BN_GRADIENT_SUMS: return 12;
 	default: return 0;
 	}
