@@ -94,6 +94,25 @@ static bool read_seed(const char *text, uint64_t *value)
 	return true;
 }
 
+// A size is rounded up to whole bytes.
+static bool read_bytes(const char *text, uint64_t *value)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	errno = 0;
+	if ((text[0] < '0' || text[0] > '9') && text[0] != '.') return false;
+	double number = strtod(text, &end);
+	const char *unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+	if (unit) {
+		number = ldexp(number, 10 * (int)(unit - units + 1));
+		end++;
+		if (strcmp(end, "iB") == 0) end += 2;
+	}
+	if (*end != '\0' || errno != 0 || !(number < 0x1p63)) return false;
+	*value = (uint64_t)ceil(number);
+	return true;
+}
+
 static bool read_double(const struct option *option, const char *text, double *value)
 {
 	double number;
@@ -127,6 +146,10 @@ bool option_set(const struct option *option, void *values, const char *text, cha
 		if (read_double(option, text, value)) return true;
 		snprintf(reason, reason_bytes, "a number in %s..%s is expected, got \"%s\"", low, high, shown);
 		return false;
+	case OPTION_BYTES:
+		if (read_bytes(text, value)) return true;
+		snprintf(reason, reason_bytes, "a size such as 440M, 0.5G or 1048576 is expected, got \"%s\"", shown);
+		return false;
 	case OPTION_CHOICE:
 		if (is_choice(option->choices, text)) break;
 		snprintf(reason, reason_bytes, "one of %s is expected, got \"%s\"", option->choices, shown);
@@ -156,6 +179,7 @@ const char *option_text(const struct option *option, const void *values, char bu
 	case OPTION_FLAG:
 	case OPTION_BOOL: snprintf(buffer, OPTION_TEXT_BYTES, "%s", *(const bool *)value ? "true" : "false"); break;
 	case OPTION_INT: snprintf(buffer, OPTION_TEXT_BYTES, "%d", (int)*(const int32_t *)value); break;
+	case OPTION_BYTES:
 	case OPTION_SEED: snprintf(buffer, OPTION_TEXT_BYTES, "%llu", (unsigned long long)*(const uint64_t *)value); break;
 	case OPTION_DOUBLE: number_text(buffer, *(const double *)value); break;
 	case OPTION_STRING:

@@ -16,6 +16,7 @@ enum option_type {
 	OPTION_INT,    // int32_t in low..high
 	OPTION_SEED,   // uint64_t
 	OPTION_DOUBLE, // double in low..high
+	OPTION_BYTES,  // uint64_t; "440M", "0.5G", "1048576": K, M, G, T are powers of 1024
 	OPTION_STRING, // const char *
 	OPTION_CHOICE, // const char *, one of `choices`
 	OPTION_INTS,   // struct int_list, comma separated, each in low..high

@@ -28,6 +28,9 @@ struct pfld_plan_summary {
 	uint64_t arena_bytes;        // the part that programs share
 	uint64_t host_bytes;         // graph, op list, names: beside the plan, bounded and constant
 	int32_t num_ops, num_tensors;
+	uint64_t budget_bytes;          // asked for; 0: none
+	uint64_t smallest_budget_bytes; // with as much computed again as can be
+	double predicted_time_ratio;    // of a step, to one without a budget
 };
 PFLD_API void pfld_plan_summary(const struct pfld_plan *plan, struct pfld_plan_summary *summary);
 PFLD_API void pfld_plan_tensor(const struct pfld_plan *plan, int32_t index, struct pfld_plan_tensor *tensor);

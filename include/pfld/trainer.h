@@ -20,6 +20,10 @@ struct pfld_trainer_options {
 	int32_t num_slots;  // batches in flight; 0 means 3
 	int32_t accumulate; // batches per optimizer step; 0 means 1. Batch norm sees each batch by itself.
 	uint64_t seed;      // of dropout
+	// Planned peak of everything, kept by computing blocks again in backward, to the same bits. 0: none. A budget that
+	// cannot be kept is PFLD_ERR_MEMORY, which names the smallest that can.
+	uint64_t memory_budget_bytes;
+	bool unfused; // keep batch norm and activation apart (tests, benchmarks)
 };
 struct pfld_trainer;
 PFLD_API_STATUS enum pfld_status pfld_trainer_create(struct pfld_trainer **trainer, struct pfld_weights *weights,

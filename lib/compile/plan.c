@@ -215,6 +215,8 @@ enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *erro
 	s->planned_peak_bytes = persistent + plan->arena_bytes;
 	s->lower_bound_bytes = persistent + (uint64_t)most;
 	s->host_bytes += plan->items_capacity * sizeof *plan->items;
+	s->smallest_budget_bytes = s->planned_peak_bytes;
+	s->predicted_time_ratio = 1;
 	s->num_ops = (int32_t)plan->num_ops;
 	s->num_tensors = (int32_t)plan->num_items;
 	return PFLD_OK;

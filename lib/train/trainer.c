@@ -92,7 +92,13 @@ static struct pfld_program_options train_options(const struct pfld_trainer_optio
                                                  int32_t num_outputs)
 {
 	return (struct pfld_program_options){
-	    .batch = o->batch, .mode = PFLD_TRAIN, .outputs = outputs, .num_outputs = num_outputs, .loss = &o->loss};
+	    .batch = o->batch,
+	    .mode = PFLD_TRAIN,
+	    .outputs = outputs,
+	    .num_outputs = num_outputs,
+	    .loss = &o->loss,
+	    .unfused = o->unfused,
+	};
 }
 
 // The prediction first, and the angles where the loss uses them.
