@@ -92,6 +92,9 @@ struct pfld_cpu_op {
 };
 extern const struct pfld_cpu_op *const pfld_cpu_ops[PFLD_OP_NUM_KINDS];
 
+// Nanoseconds of one thread, roughly (cost.c).
+double pfld_cpu_cost(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
+
 // Each family's entries, defined in op_<family>.c.
 extern const struct pfld_cpu_op pfld_cpu_conv2d, pfld_cpu_conv2d_gradient;
 extern const struct pfld_cpu_op pfld_cpu_bn_statistics, pfld_cpu_bn_train, pfld_cpu_bn_infer;

@@ -236,6 +236,7 @@ const struct pfld_backend pfld_cpu_backend = {
 	.finish = finish,
 	.supports = supports,
 	.workspace_bytes = workspace_bytes,
+	.cost = pfld_cpu_cost,
 	.prepare = prepare,
 	.release = release,
 	.enqueue = enqueue,

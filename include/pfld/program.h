@@ -31,6 +31,9 @@ struct pfld_program_options {
 	// loss that uses angles takes the output named "angles". NULL: the caller fills pfld_program_output_gradient().
 	const struct pfld_loss_options *loss;
 	bool unfused;               // keep batch norm and activation apart (tests, debugging)
+	// Planned peak of this program, weights included, kept by computing blocks again in backward, to the same bits; 0: none.
+	// One that cannot be kept is PFLD_ERR_MEMORY, which names the smallest that can.
+	uint64_t memory_budget_bytes;
 };
 
 struct pfld_program;

@@ -3,7 +3,9 @@
 // workspaces, and lay everything out. Called by program.c and, for plans alone, by plan.c.
 #include "compile/compile.h"
 
+#include "compile/budget.h"
 #include "compile/plan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +63,7 @@ static enum pfld_status emit_forward(struct pfld_compiled *compiled, struct pfld
 	for (size_t i = 0; i < net->num_layers; i++) {
 		const struct pfld_layer *layer = &net->layers[i];
 		if (!emit->live[i]) continue;
-		if (emit->is_fused[i]) {
-			struct pfld_operand x = pfld_emit_input(emit, layer, 0);
-			pfld_emit_alias(emit, layer, &x);
-		} else {
-			layer->kind->forward(emit, layer);
-		}
+		pfld_emit_forward(emit, layer);
 		if (layer->kind == &pfld_layer_batch_norm && emit->training)
 			compiled->uses_batch_statistics |= net->params[layer->params[2]].info.trainable;
 		if (layer->kind != &pfld_layer_input) continue;
@@ -180,7 +177,7 @@ static enum pfld_status place(struct pfld_compiled *compiled, struct pfld_error 
 }
 
 static enum pfld_status emit_all(struct pfld_compiled *compiled, const struct pfld_program_options *options,
-                                 struct pfld_error *error)
+                                 const bool *again, struct pfld_error *error)
 {
 	struct pfld_emit *emit = &compiled->emit;
 	emit->training = options->mode == PFLD_TRAIN;
@@ -190,7 +187,9 @@ static enum pfld_status emit_all(struct pfld_compiled *compiled, const struct pf
 	if (!options->unfused) pfld_fuse(emit);
 	add_params(compiled);
 	status = emit_forward(compiled, error);
+	if (status == PFLD_OK) status = pfld_blocks_find(&compiled->blocks, emit, error);
 	if (status != PFLD_OK) return status;
+	for (int32_t i = 0; again && i < compiled->blocks.num; i++) compiled->blocks.blocks[i].again = again[i];
 	if (emit->training) {
 		pfld_mark_gradients(emit);
 		add_output_gradients(compiled);
@@ -198,25 +197,29 @@ static enum pfld_status emit_all(struct pfld_compiled *compiled, const struct pf
 		if (status != PFLD_OK) return status;
 	}
 	compiled->num_loss = (int32_t)emit->num_ops;
-	if (emit->training) pfld_emit_backward(emit);
+	if (emit->training) pfld_emit_backward(emit, &compiled->blocks);
 	if (emit->error.status != PFLD_OK && error) *error = emit->error;
 	return emit->error.status;
 }
 
-enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
-                              const struct pfld_program_options *options, struct pfld_error *error)
+enum pfld_status pfld_compile_once(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
+                                   const struct pfld_program_options *options, const bool *again,
+                                   struct pfld_error *error)
 {
-	*compiled = (struct pfld_compiled){.net = net, .device = device, .sums = {.tensor = PFLD_NO_TENSOR}};
-	enum pfld_status status = pfld_net_check(net, error);
-	if (status != PFLD_OK) return status;
-	if (!options || options->batch < 1)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch must be at least 1, got %d", options ? options->batch : 0);
-	compiled->mode = options->mode;
-	compiled->batch = options->batch;
-	status = pfld_emit_init(&compiled->emit, net, error);
-	if (status == PFLD_OK) status = emit_all(compiled, options, error);
+	*compiled = (struct pfld_compiled){
+	    .net = net,
+	    .device = device,
+	    .sums = {.tensor = PFLD_NO_TENSOR},
+	    .mode = options->mode,
+	    .batch = options->batch,
+	    .fits = true,
+	    .time_ratio = 1,
+	};
+	enum pfld_status status = pfld_emit_init(&compiled->emit, net, error);
+	if (status == PFLD_OK) status = emit_all(compiled, options, again, error);
 	if (status == PFLD_OK) status = pfld_make_readable(compiled, error);
 	if (status == PFLD_OK && !options->unfused) pfld_gather(compiled);
+	if (status == PFLD_OK) status = pfld_drop_dead(compiled, error);
 	if (status == PFLD_OK) status = measure(compiled, error);
 	if (status == PFLD_OK) find_lifetimes(compiled);
 	if (status == PFLD_OK) status = place(compiled, error);
@@ -224,9 +227,24 @@ enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device
 	return status;
 }
 
+enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
+                              const struct pfld_program_options *options, struct pfld_error *error)
+{
+	enum pfld_status status = pfld_net_check(net, error);
+	if (status != PFLD_OK) return status;
+	if (!options || options->batch < 1)
+		return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch must be at least 1, got %d", options ? options->batch : 0);
+	status = pfld_compile_once(compiled, device, net, options, NULL, error);
+	if (status != PFLD_OK) return status;
+	status = pfld_keep_budget(compiled, options, error);
+	if (status != PFLD_OK) pfld_compiled_finish(compiled);
+	return status;
+}
+
 void pfld_compiled_finish(struct pfld_compiled *compiled)
 {
 	pfld_emit_finish(&compiled->emit);
+	pfld_blocks_finish(&compiled->blocks);
 	free(compiled->homes);
 	compiled->homes = NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef PFLD_COMPILE_COMPILE_H
 #define PFLD_COMPILE_COMPILE_H
 
+#include "compile/blocks.h"
 #include "net/emit.h"
 #include "net/weights.h"
 #include <pfld/program.h>
@@ -31,19 +32,29 @@ struct pfld_compiled {
 	int32_t num_inputs, num_outputs;
 	struct pfld_operand sums; // running loss; absent without a loss
 	bool uses_batch_statistics;
+	struct pfld_blocks blocks;
+	bool fits;               // the budget, where one was given
+	uint64_t smallest_bytes; // of all homes, with as much computed again as can be
+	double time_ratio;       // predicted, to keeping everything
 };
 
 enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
                               const struct pfld_program_options *options, struct pfld_error *error) PFLD_MUST_USE;
+// With the blocks that `again` names (by block; NULL: none) computed again, whatever the budget.
+enum pfld_status pfld_compile_once(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
+                                   const struct pfld_program_options *options, const bool *again,
+                                   struct pfld_error *error) PFLD_MUST_USE;
 void pfld_compiled_finish(struct pfld_compiled *compiled);
 
 // fuse.c: mark activations that melt into the batch norm before them.
 void pfld_fuse(struct pfld_emit *emit);
 // backward.c: which values need a gradient; then the gradient ops of all live layers, last to first.
 void pfld_mark_gradients(struct pfld_emit *emit);
-void pfld_emit_backward(struct pfld_emit *emit);
+void pfld_emit_backward(struct pfld_emit *emit, const struct pfld_blocks *blocks);
 // readable.c: where the device cannot read an operand that is pending, an op before the reader that writes it.
 enum pfld_status pfld_make_readable(struct pfld_compiled *compiled, struct pfld_error *error) PFLD_MUST_USE;
+// dead.c: leave out what backward computes and nobody reads.
+enum pfld_status pfld_drop_dead(struct pfld_compiled *compiled, struct pfld_error *error) PFLD_MUST_USE;
 // gather.c: statistics and sums by the ops that write what they are of.
 void pfld_gather(struct pfld_compiled *compiled);
 // loss.c: the loss op over the outputs, its targets as inputs.

@@ -18,6 +18,8 @@ struct pfld_plan {
 	size_t num_items, items_capacity, num_ops, ops_capacity;
 	size_t arena_bytes;
 	bool has_parameters;
+	uint64_t spared_bytes; // that could be computed again
+	double time_ratio;
 	struct pfld_plan_summary summary;
 };
 
@@ -153,6 +155,13 @@ static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_com
 	return add_item(plan, name, pfld_strdup(layer), &tensor, error);
 }
 
+static uint64_t compiled_bytes(const struct pfld_compiled *compiled)
+{
+	uint64_t bytes = 0;
+	for (int32_t i = 0; i < PFLD_NUM_HOMES; i++) bytes += compiled->home_bytes[i];
+	return bytes;
+}
+
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
                                        struct pfld_error *error)
 {
@@ -172,10 +181,19 @@ enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld
 		if (status != PFLD_OK) return status;
 	}
 	plan->has_parameters = true;
+	if (compiled->mode == PFLD_TRAIN) {
+		plan->spared_bytes = compiled_bytes(compiled) - compiled->smallest_bytes;
+		plan->time_ratio = compiled->time_ratio;
+	}
 	plan->arena_bytes = PFLD_MAX(plan->arena_bytes, compiled->home_bytes[PFLD_HOME_ARENA]);
 	plan->summary.host_bytes += compiled->emit.ops_capacity * sizeof(struct pfld_op) +
 	                            compiled->emit.tensors_capacity * sizeof(struct pfld_emit_tensor);
 	return PFLD_OK;
+}
+
+void pfld_plan_set_budget(struct pfld_plan *plan, uint64_t budget_bytes)
+{
+	plan->summary.budget_bytes = budget_bytes;
 }
 
 enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error)
@@ -215,8 +233,8 @@ enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *erro
 	s->planned_peak_bytes = persistent + plan->arena_bytes;
 	s->lower_bound_bytes = persistent + (uint64_t)most;
 	s->host_bytes += plan->items_capacity * sizeof *plan->items;
-	s->smallest_budget_bytes = s->planned_peak_bytes;
-	s->predicted_time_ratio = 1;
+	s->smallest_budget_bytes = s->planned_peak_bytes - plan->spared_bytes;
+	s->predicted_time_ratio = plan->time_ratio > 0 ? plan->time_ratio : 1;
 	s->num_ops = (int32_t)plan->num_ops;
 	s->num_tensors = (int32_t)plan->num_items;
 	return PFLD_OK;

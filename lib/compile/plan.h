@@ -18,6 +18,8 @@ enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, const char *name, e
 // The ops and tensors of a compiled program. Parameters are counted once, with the first program that is added.
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
                                        struct pfld_error *error) PFLD_MUST_USE;
+// What was asked for; 0: nothing.
+void pfld_plan_set_budget(struct pfld_plan *plan, uint64_t budget_bytes);
 // Sums and bounds; call when all has been added.
 enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error) PFLD_MUST_USE;
 

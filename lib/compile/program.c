@@ -2,6 +2,7 @@
 // Programs: compiled nets with memory. Creation takes everything; runs only enqueue.
 #include "compile/program.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,10 +118,11 @@ static enum pfld_status prepare(struct pfld_program *program, struct pfld_error 
 	return PFLD_OK;
 }
 
-static enum pfld_status commit(struct pfld_program *program, struct pfld_error *error)
+static enum pfld_status commit(struct pfld_program *program, uint64_t budget_bytes, struct pfld_error *error)
 {
 	program->plan = pfld_plan_create_empty();
 	if (!program->plan) return pfld_fail_memory(error, 1, "the plan");
+	pfld_plan_set_budget(program->plan, budget_bytes);
 	enum pfld_status status = pfld_plan_add_program(program->plan, &program->compiled, program->name, error);
 	if (status == PFLD_OK) status = pfld_plan_close(program->plan, error);
 	if (status != PFLD_OK) return status;
@@ -146,7 +148,11 @@ enum pfld_status pfld_program_create(struct pfld_program **program, struct pfld_
 	const char *name = options->name ? options->name : options->mode == PFLD_TRAIN ? "train" : "infer";
 	snprintf(fresh->name, sizeof fresh->name, "%s", name);
 	enum pfld_status status = pfld_compile(&fresh->compiled, weights->device, weights->net, options, error);
-	if (status == PFLD_OK) status = commit(fresh, error);
+	if (status == PFLD_OK && !fresh->compiled.fits)
+		status = pfld_fail(error, PFLD_ERR_MEMORY,
+		                   "program %s needs %" PRIu64 " bytes even with all that can be computed again; the budget is %" PRIu64,
+		                   fresh->name, fresh->compiled.smallest_bytes, options->memory_budget_bytes);
+	if (status == PFLD_OK) status = commit(fresh, options->memory_budget_bytes, error);
 	if (status != PFLD_OK) {
 		pfld_program_destroy(&fresh);
 		return status;
@@ -166,6 +172,7 @@ enum pfld_status pfld_program_plan_create(struct pfld_plan **plan, struct pfld_d
 	struct pfld_plan *fresh = pfld_plan_create_empty();
 	if (!fresh) status = pfld_fail_memory(error, 1, "the plan");
 	const char *name = options->name ? options->name : options->mode == PFLD_TRAIN ? "train" : "infer";
+	if (status == PFLD_OK) pfld_plan_set_budget(fresh, options->memory_budget_bytes);
 	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, &compiled, name, error);
 	if (status == PFLD_OK) status = pfld_plan_close(fresh, error);
 	if (status == PFLD_OK) *plan = fresh;

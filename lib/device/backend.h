@@ -57,6 +57,8 @@ struct pfld_backend {
 	bool (*supports)(const struct pfld_backend_device *device, const struct pfld_op *op, const char **reason);
 	// Scratch that enqueue() needs for batch samples; never grows as n falls.
 	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
+	// Time that the op is expected to take, in units of the backend's own: for choosing what to compute again, and for ratios.
+	double (*cost)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
 	// Kernel choice and what else can be done once; places of operands are known by now.
 	enum pfld_status (*prepare)(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
 	                            struct pfld_op_state **state, struct pfld_error *error);

@@ -184,6 +184,7 @@ struct pfld_optimizer_attr {
 struct pfld_op {
 	enum pfld_op_kind kind;
 	int32_t layer; // of the net, for messages and profiles; -1: none
+	bool again;    // computed before, and once more for backward
 	struct pfld_operand src[PFLD_OP_MAX_SRC], dst[PFLD_OP_MAX_DST];
 	bool accumulate[PFLD_OP_MAX_DST]; // add to what is there instead of writing
 	bool gradient[PFLD_OP_MAX_DST];   // a parameter's gradient: added when run.accumulate_gradients, else written

@@ -184,6 +184,8 @@ struct pfld_model_values pfld_model_pfld(struct pfld_net *net, const struct pfld
 	pfld_value x = unit(b, values.image, "conv1", scaled(b, 64), 3, 2, around(b), BACKBONE_ACT);
 	x = unit(b, x, "conv2", o.preset == PFLD_PRESET_PT ? scaled(b, 64) : 0, 3, 1, around(b), BACKBONE_ACT);
 	pfld_value tap = x = stage(b, x, "stage3", 5, 2, scaled(b, 64), 2);
+	// Here, so that nothing but the feature map lies across it.
+	if (o.angles) values.angles = angle_net(b, tap, o.preset, o.size);
 	x = stage(b, x, "stage4", 1, 2, scaled(b, 128), 2);
 	x = stage(b, x, "stage5", 6, 4, scaled(b, 128), 1);
 	pfld_value s1 = stage(b, x, "stage6", 1, 2, scaled(b, 16), 1);
@@ -202,9 +204,6 @@ struct pfld_model_values pfld_model_pfld(struct pfld_net *net, const struct pfld
 	                                                                               : PFLD_INIT_DEFAULT,
 	                                                          .bias_init = b->tf ? PFLD_INIT_ZERO : PFLD_INIT_DEFAULT});
 	pfld_net_output(net, values.points, "points");
-	if (o.angles) {
-		values.angles = angle_net(b, tap, o.preset, o.size);
-		pfld_net_output(net, values.angles, "angles");
-	}
+	if (o.angles) pfld_net_output(net, values.angles, "angles");
 	return values;
 }

@@ -54,16 +54,22 @@ static void emit_moving_numbers(struct pfld_emit *emit, const struct pfld_layer 
 	op->attr.bn = layer->attr.bn;
 }
 
+static void emit_numbers(struct pfld_emit *emit, const struct pfld_layer *layer, const struct pfld_operand *x,
+                         struct pfld_operand *saved)
+{
+	saved[SAVED_SCALE] = per_channel(emit, layer, "scale");
+	saved[SAVED_SHIFT] = per_channel(emit, layer, "shift");
+	saved[SAVED_INV_STD] = per_channel(emit, layer, "inverse deviation");
+	if (by_batch(emit, layer)) emit_batch_numbers(emit, layer, x, saved);
+	else emit_moving_numbers(emit, layer, saved);
+}
+
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
 	struct pfld_operand *saved = emit->saved[layer->index];
 	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
 	x = saved[SAVED_X] = pfld_emit_plain(emit, layer, &x);
-	saved[SAVED_SCALE] = per_channel(emit, layer, "scale");
-	saved[SAVED_SHIFT] = per_channel(emit, layer, "shift");
-	saved[SAVED_INV_STD] = per_channel(emit, layer, "inverse deviation");
-	if (by_batch(emit, layer)) emit_batch_numbers(emit, layer, &x, saved);
-	else emit_moving_numbers(emit, layer, saved);
+	if (!emit->again) emit_numbers(emit, layer, &x, saved);
 	struct pfld_act_attr act = pfld_emit_fused_act(emit, layer);
 	struct pfld_pending pending = {
 	    .act = act.act, .slope = act.slope, .scale = saved[SAVED_SCALE], .shift = saved[SAVED_SHIFT]};

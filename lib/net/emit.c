@@ -89,10 +89,21 @@ struct pfld_op *pfld_emit_op(struct pfld_emit *emit, enum pfld_op_kind kind, con
 	if (emit->error.status == PFLD_OK && pfld_grow(&emit->ops, &emit->ops_capacity, emit->num_ops + 1, sizeof *emit->ops))
 		op = &emit->ops[emit->num_ops++];
 	else keep_memory_error(emit);
-	*op = (struct pfld_op){.kind = kind, .layer = layer ? layer->index : -1, .workspace = absent};
+	*op = (struct pfld_op){
+	    .kind = kind, .layer = layer ? layer->index : -1, .again = emit->again, .workspace = absent};
 	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) op->src[i] = absent;
 	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) op->dst[i] = absent;
 	return op;
+}
+
+void pfld_emit_forward(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	if (!emit->is_fused[layer->index]) {
+		layer->kind->forward(emit, layer);
+		return;
+	}
+	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
+	pfld_emit_alias(emit, layer, &x);
 }
 
 struct pfld_operand pfld_emit_pending(struct pfld_emit *emit, const struct pfld_operand *operand,

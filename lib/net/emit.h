@@ -29,6 +29,7 @@ struct pfld_emit {
 	const struct pfld_net *net;
 	bool training; // batch statistics and dropout
 	bool unfused;  // nothing is pending
+	bool again;    // forward is emitted once more: the numbers of batch norms are there already
 	struct pfld_op *ops;
 	struct pfld_emit_tensor *tensors;
 	size_t num_ops, ops_capacity, num_tensors, tensors_capacity;
@@ -52,6 +53,8 @@ void pfld_emit_finish(struct pfld_emit *emit);
 // A new tensor, as an operand that covers it. layer -1: none.
 struct pfld_operand pfld_emit_tensor(struct pfld_emit *emit, int32_t layer, const char *role,
                                      enum pfld_memory_class memory_class, bool per_sample, int32_t h, int32_t w, int32_t c);
+// The forward ops of one layer, or what it has melted into.
+void pfld_emit_forward(struct pfld_emit *emit, const struct pfld_layer *layer);
 // A new op, all operands absent. Valid until the next call.
 struct pfld_op *pfld_emit_op(struct pfld_emit *emit, enum pfld_op_kind kind, const struct pfld_layer *layer);
 
