@@ -14,7 +14,8 @@ struct options {
 	double width;
 	int32_t batch, size, threads, steps;
 	const char *device, *level;
-	bool json;
+	double budget_mib;
+	bool unfused, json;
 };
 
 static const char usage[] =
@@ -27,6 +28,8 @@ static const char usage[] =
     "  --steps N              timed steps after one that is not (7)\n"
     "  --device NAME          (cpu)\n"
     "  --cpu_level LEVEL      c or avx2 (best)\n"
+    "  --budget_mib X         memory budget in MiB; what does not fit is computed again (0: none)\n"
+    "  --unfused              batch norm and activation by themselves, as they once were\n"
     "  --json                 one JSON object\n\n"
     "Examples:\n"
     "  train_step --preset pt --width 1 --batch_size 64\n"
@@ -45,7 +48,9 @@ static const struct option long_options[] = {
     {"threads", required_argument, NULL, 't'},    {"steps", required_argument, NULL, 's'},
     {"device", required_argument, NULL, 'd'},     {"cpu_level", required_argument, NULL, 'l'},
     {"cpu-level", required_argument, NULL, 'l'},  {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},             {NULL, 0, NULL, 0},
+    {"budget_mib", required_argument, NULL, 'm'}, {"budget-mib", required_argument, NULL, 'm'},
+    {"unfused", no_argument, NULL, 'u'},          {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 // -1: go on; else the exit status.
@@ -53,7 +58,7 @@ static int read_options(int argc, char **argv, struct options *o)
 {
 	for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
 		double number = 0;
-		if (strchr("wbits", c) && !pfld_parse_number(optarg, &number)) return wrong("a number is expected");
+		if (strchr("wbitsm", c) && !pfld_parse_number(optarg, &number)) return wrong("a number is expected");
 		switch (c) {
 		case 'p':
 			if (!pfld_preset_from_name(optarg, &o->preset)) return wrong("--preset is paper, pt or tf");
@@ -65,6 +70,8 @@ static int read_options(int argc, char **argv, struct options *o)
 		case 's': o->steps = (int32_t)number; break;
 		case 'd': o->device = optarg; break;
 		case 'l': o->level = optarg; break;
+		case 'm': o->budget_mib = number; break;
+		case 'u': o->unfused = true; break;
 		case 'j': o->json = true; break;
 		case 'h': fputs(usage, stdout); return 0;
 		default: return 2;
@@ -129,7 +136,9 @@ static enum pfld_status run(struct pfld_device *device, struct pfld_net *net, co
 	struct pfld_trainer_options options = {.batch = o->batch,
 	                                       .loss = {.kind = PFLD_LOSS_PFLD},
 	                                       .optimizer = {.kind = PFLD_ADAM, .learning_rate = 1e-4},
-	                                       .num_slots = 1};
+	                                       .num_slots = 1,
+	                                       .memory_budget_bytes = (uint64_t)(o->budget_mib * (1 << 20)),
+	                                       .unfused = o->unfused};
 	struct pfld_weights *weights = NULL;
 	struct pfld_trainer *trainer = NULL;
 	int64_t macs = 0;
@@ -155,15 +164,16 @@ static void print(const struct pfld_device *device, const struct options *o, con
 	const char *format =
 	    o->json ? "{\"preset\": \"%s\", \"width\": %g, \"batch_size\": %d, \"image_size\": %d, \"threads\": %d, \"level\": \"%s\", "
 	              "\"step_s_median\": %.6f, \"step_s_min\": %.6f, \"images_per_s_median\": %.3f, \"images_per_s_best\": %.3f, "
-	              "\"gflops\": %.2f, \"peak_gflops\": %.2f, \"share_of_peak\": %.3f, \"planned_peak_bytes\": %.0f}\n"
+	              "\"gflops\": %.2f, \"peak_gflops\": %.2f, \"share_of_peak\": %.3f, \"planned_peak_bytes\": %.0f, "
+	              "\"predicted_time_ratio\": %.4f}\n"
 	            : "preset %s, width %g, batch %d, image %d, %d threads, level %s\n"
 	              "step    %.4f s median, %.4f s best\n"
 	              "speed   %.1f images/s median, %.1f best\n"
 	              "compute %.1f GFLOP/s, this machine's peak %.1f (share %.2f)\n"
-	              "memory  %.0f bytes planned\n";
+	              "memory  %.0f bytes planned; predicted time, to a step without a budget: %.3f\n";
 	printf(format, pfld_preset_name(o->preset), o->width, o->batch, o->size, pfld_device_num_threads(device),
 	       pfld_device_level(device), r->median_s, r->min_s, o->batch / r->median_s, o->batch / r->min_s, gflops,
-	       r->peak_gflops, gflops / r->peak_gflops, plan);
+	       r->peak_gflops, gflops / r->peak_gflops, plan, r->plan.predicted_time_ratio);
 }
 
 int main(int argc, char **argv)

@@ -71,6 +71,28 @@ static void cut(struct pfld_blocks *blocks, const struct pfld_emit *emit, const 
 	}
 	blocks->blocks[blocks->num++] =
 	    (struct pfld_block){.first_layer = start, .last_layer = num_layers - 1, .cut = PFLD_NO_TENSOR};
+}
+
+// Blocks of one tensor each, in a chain without branches, have nothing inside. Where the tensor does not grow from one to the
+// next, both are one block, and the larger tensor is inside: so of an inverted bottleneck the narrow ends are cut.
+static void merge(struct pfld_blocks *blocks, const struct pfld_emit *emit, const struct uses *uses)
+{
+	int32_t num = 0;
+	bool grows = true; // the block before ends in a smaller tensor, or has an inside of its own
+	for (int32_t b = 0; b < blocks->num; b++) {
+		struct pfld_block block = blocks->blocks[b];
+		bool is_single = b + 1 < blocks->num && !has_inside(emit, uses, &block);
+		if (!grows && is_single) block.first_layer = blocks->blocks[--num].first_layer;
+		const struct pfld_block *next = &blocks->blocks[b + 1];
+		grows = !is_single || b + 2 >= blocks->num || has_inside(emit, uses, next) ||
+		        emit->tensors[block.cut].elements < emit->tensors[next->cut].elements;
+		blocks->blocks[num++] = block;
+	}
+	blocks->num = num;
+}
+
+static void note(struct pfld_blocks *blocks, const struct pfld_emit *emit, const struct uses *uses)
+{
 	for (int32_t b = 0; b < blocks->num; b++) {
 		struct pfld_block *block = &blocks->blocks[b];
 		// The last one's inside is still there when backward begins.
@@ -96,6 +118,8 @@ enum pfld_status pfld_blocks_find(struct pfld_blocks *blocks, const struct pfld_
 	}
 	find_uses(emit, &uses);
 	cut(blocks, emit, &uses);
+	merge(blocks, emit, &uses);
+	note(blocks, emit, &uses);
 	free(uses.last);
 	return PFLD_OK;
 }

@@ -40,6 +40,16 @@ static bool takes_sums(struct pfld_op *writer, const struct pfld_op *sums)
 	return true;
 }
 
+// What a norm is of must be there when the gradient behind it is written, whichever blocks are computed again: whether sums
+// are gathered is part of the bits.
+static bool is_there(const struct pfld_compiled *compiled, const struct pfld_op *writer, const struct pfld_operand *x)
+{
+	const struct pfld_blocks *blocks = &compiled->blocks;
+	int32_t layer = compiled->emit.tensors[x->tensor].layer, block = layer < 0 ? -1 : blocks->layer_block[layer];
+	if (block < 0 || writer->layer < 0) return false;
+	return x->tensor == blocks->blocks[block].cut || block == blocks->layer_block[writer->layer];
+}
+
 // Op `index` becomes part of the op that writes what it reads. False: it stays.
 static bool give_away(struct pfld_compiled *compiled, int32_t index)
 {
@@ -49,7 +59,9 @@ static bool give_away(struct pfld_compiled *compiled, int32_t index)
 	int32_t writer = find_writer(emit, &op->src[0], index);
 	if (writer < 0) return false;
 	struct pfld_op both = emit->ops[writer];
-	bool taken = op->kind == PFLD_OP_BN_STATISTICS ? takes_statistics(&both, op) : takes_sums(&both, op);
+	bool taken = op->kind == PFLD_OP_BN_STATISTICS
+	                 ? takes_statistics(&both, op)
+	                 : is_there(compiled, &both, &op->src[1]) && takes_sums(&both, op);
 	if (!taken || !pfld_device_supports(compiled->device, &both)) return false;
 	emit->ops[writer] = both;
 	return true;

@@ -2,6 +2,7 @@
 // The trainer: one training program, one for inference, an optimizer and the slots, planned together.
 #include "train/trainer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_com
 	if (status == PFLD_OK)
 		status = pfld_plan_add_block(fresh, "optimizer state", PFLD_MEMORY_OPTIMIZER,
 		                             pfld_optimizer_block_bytes(train, &o->optimizer), error);
+	pfld_plan_set_budget(fresh, o->memory_budget_bytes);
 	size_t scratch = pfld_optimizer_workspace_bytes(train, &o->optimizer);
 	if (status == PFLD_OK && scratch)
 		status = pfld_plan_add_block(fresh, "optimizer workspace", PFLD_MEMORY_WORKSPACE, scratch, error);
@@ -151,28 +153,83 @@ static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_com
 	return status;
 }
 
+// What lies beside the training program and its arena.
+static uint64_t bytes_beside(const struct pfld_compiled *train, const struct pfld_compiled *infer,
+                             const struct pfld_trainer_options *o)
+{
+	struct slot_layout layout = make_layout(train);
+	size_t slot = slot_bytes(&layout, o->batch, train->device->limits.alignment_bytes);
+	return slot * (uint64_t)(o->num_slots ? o->num_slots : 3) + pfld_optimizer_block_bytes(train, &o->optimizer) +
+	       pfld_optimizer_workspace_bytes(train, &o->optimizer) + infer->home_bytes[PFLD_HOME_BATCH];
+}
+
+// Both programs of a trainer; what the training program may take goes into the options it is compiled with.
+struct both {
+	struct pfld_program_options train_options, infer_options;
+	const char *outputs[2];
+	struct pfld_compiled train, infer;
+};
+
+static void finish_both(struct both *both)
+{
+	pfld_compiled_finish(&both->train);
+	pfld_compiled_finish(&both->infer);
+}
+
+static enum pfld_status compile_both(struct both *both, struct pfld_device *device, const struct pfld_net *net,
+                                     const struct pfld_trainer_options *o, struct pfld_error *error)
+{
+	int32_t num = wanted_outputs(net, o, both->outputs, error);
+	if (!num) return PFLD_ERR_ARGUMENT;
+	both->train_options = train_options(o, both->outputs, num);
+	both->infer_options = (struct pfld_program_options){
+	    .batch = o->batch, .mode = PFLD_INFER, .outputs = both->outputs, .num_outputs = 1};
+	enum pfld_status status = pfld_compile(&both->infer, device, net, &both->infer_options, error);
+	if (status != PFLD_OK) return status;
+	status = pfld_compile(&both->train, device, net, &both->train_options, error);
+	if (status == PFLD_OK && o->memory_budget_bytes) {
+		uint64_t beside = bytes_beside(&both->train, &both->infer, o), budget = o->memory_budget_bytes;
+		both->train_options.memory_budget_bytes = budget > beside ? budget - beside : 1;
+		pfld_compiled_finish(&both->train);
+		status = pfld_compile(&both->train, device, net, &both->train_options, error);
+	}
+	if (status != PFLD_OK) pfld_compiled_finish(&both->infer);
+	return status;
+}
+
 enum pfld_status pfld_trainer_plan_create(struct pfld_plan **plan, struct pfld_device *device, const struct pfld_net *net,
                                           const struct pfld_trainer_options *options, struct pfld_error *error)
 {
 	if (!plan || !device || !options)
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_trainer_plan_create() needs a device and options");
-	const char *outputs[2];
 	enum pfld_status status = check_options(net, options, error);
 	if (status != PFLD_OK) return status;
-	int32_t num = wanted_outputs(net, options, outputs, error);
-	if (!num) return PFLD_ERR_ARGUMENT;
-	struct pfld_compiled train, infer;
-	struct pfld_program_options o = train_options(options, outputs, num);
-	status = pfld_compile(&train, device, net, &o, error);
+	struct both both;
+	status = compile_both(&both, device, net, options, error);
 	if (status != PFLD_OK) return status;
-	struct pfld_program_options i = {.batch = options->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
-	status = pfld_compile(&infer, device, net, &i, error);
-	if (status == PFLD_OK) {
-		status = make_plan(plan, &train, &infer, options, error);
-		pfld_compiled_finish(&infer);
-	}
-	pfld_compiled_finish(&train);
+	status = make_plan(plan, &both.train, &both.infer, options, error);
+	finish_both(&both);
 	return status;
+}
+
+// Before anything is taken: what the training program may take, and whether that is enough.
+static enum pfld_status fit(struct pfld_program_options *train_options, struct pfld_trainer *trainer,
+                            const struct pfld_trainer_options *o, struct pfld_error *error)
+{
+	struct both both;
+	enum pfld_status status = compile_both(&both, trainer->weights->device, trainer->weights->net, o, error);
+	if (status != PFLD_OK) return status;
+	train_options->memory_budget_bytes = both.train_options.memory_budget_bytes;
+	status = make_plan(&trainer->plan, &both.train, &both.infer, o, error);
+	finish_both(&both);
+	if (status != PFLD_OK) return status;
+	struct pfld_plan_summary summary;
+	pfld_plan_summary(trainer->plan, &summary);
+	if (!o->memory_budget_bytes || summary.planned_peak_bytes <= o->memory_budget_bytes) return PFLD_OK;
+	return pfld_fail(error, PFLD_ERR_MEMORY,
+	                 "a memory budget of %" PRIu64 " bytes cannot be kept: with all computed again that can be, %" PRIu64
+	                 " bytes are needed",
+	                 o->memory_budget_bytes, summary.smallest_budget_bytes);
 }
 
 static enum pfld_status make_backup(struct pfld_trainer *trainer, struct pfld_error *error)
@@ -191,15 +248,15 @@ static enum pfld_status fill(struct pfld_trainer *trainer, const struct pfld_tra
 	int32_t num = wanted_outputs(trainer->weights->net, o, outputs, error);
 	if (!num) return PFLD_ERR_ARGUMENT;
 	struct pfld_program_options options = train_options(o, outputs, num);
-	enum pfld_status status = pfld_program_create(&trainer->train, trainer->weights, &options, error);
+	enum pfld_status status = fit(&options, trainer, o, error);
+	if (status != PFLD_OK) return status;
+	status = pfld_program_create(&trainer->train, trainer->weights, &options, error);
 	if (status != PFLD_OK) return status;
 	options = (struct pfld_program_options){.batch = o->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
 	status = pfld_program_create(&trainer->infer, trainer->weights, &options, error);
 	if (status == PFLD_OK) status = pfld_optimizer_create(&trainer->optimizer, trainer->train, &o->optimizer, error);
 	if (status == PFLD_OK) status = make_slots(trainer, o->num_slots ? o->num_slots : 3, error);
-	if (status == PFLD_OK) status = make_backup(trainer, error);
-	if (status != PFLD_OK) return status;
-	return make_plan(&trainer->plan, &trainer->train->compiled, &trainer->infer->compiled, o, error);
+	return status == PFLD_OK ? make_backup(trainer, error) : status;
 }
 
 enum pfld_status pfld_trainer_create(struct pfld_trainer **trainer, struct pfld_weights *weights,
