@@ -20,10 +20,12 @@ static void append(struct pfld_compiled *compiled, const struct pfld_op *op)
 	struct pfld_emit *emit = &compiled->emit;
 	struct pfld_op made = *op;
 	const struct pfld_layer *layer = op->layer >= 0 ? &compiled->net->layers[op->layer] : NULL;
+	emit->again = op->again; // what it needs is, too
 	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++)
 		if (pfld_operand_present(&op->src[i]) && op->src[i].pending && !can_read(compiled->device, op, i))
 			made.src[i] = pfld_emit_plain(emit, layer, &op->src[i]);
 	*pfld_emit_op(emit, op->kind, layer) = made;
+	emit->again = false;
 }
 
 enum pfld_status pfld_make_readable(struct pfld_compiled *compiled, struct pfld_error *error)
