@@ -106,7 +106,7 @@ static void set_input(struct fixture *f, const char *name, double scale, double 
 	free(numbers);
 }
 
-static struct fixture make(enum pfld_preset preset, const char *level)
+static struct fixture make(enum pfld_preset preset, const char *level, bool unfused)
 {
 	struct fixture f = {0};
 	char path[512];
@@ -117,7 +117,8 @@ static struct fixture make(enum pfld_preset preset, const char *level)
 	pfld_model_pfld(f.net, &(struct pfld_model_options){.preset = preset, .width = 0.25, .size = SIZE, .angles = true});
 	ck_pfld(pfld_weights_create(&f.weights, f.device, f.net, 1, error));
 	struct pfld_loss_options loss = {.kind = PFLD_LOSS_PFLD};
-	ck_pfld(pfld_program_create(&f.program, f.weights, &(struct pfld_program_options){.batch = BATCH, .loss = &loss}, error));
+	struct pfld_program_options options = {.batch = BATCH, .loss = &loss, .unfused = unfused};
+	ck_pfld(pfld_program_create(&f.program, f.weights, &options, error));
 	ck_pfld(pfld_optimizer_create(&f.optimizer, f.program, &(struct pfld_optimizer_options){.kind = PFLD_ADAM}, error));
 	set_weights(&f);
 	double *image = fresh(BATCH * SIZE * SIZE * 3);
@@ -209,7 +210,7 @@ static const enum pfld_preset presets[] = {PFLD_PRESET_PT, PFLD_PRESET_PAPER};
 #ifdef PFLD_DOUBLE
 START_TEST(double_equals_pytorch)
 {
-	struct fixture f = make(presets[_i], NULL);
+	struct fixture f = make(presets[_i], NULL, false);
 	double first = forward_backward(&f);
 	char name[128];
 	double largest = 0;
@@ -247,7 +248,7 @@ static double median(double *numbers, size_t num)
 
 static void check_float(enum pfld_preset preset, const char *level)
 {
-	struct fixture f = make(preset, level);
+	struct fixture f = make(preset, level, false);
 	size_t num, num_runs, count = 0;
 	double *theirs = golden(&f, "distance", &num), *runs = golden(&f, "loss_distance", &num_runs), *ours = fresh(num);
 	double first = forward_backward(&f);
@@ -271,14 +272,45 @@ static void check_float(enum pfld_preset preset, const char *level)
 	finish(&f);
 }
 
-START_TEST(float_stays_near)
+// Fusing costs no digits: of every gradient but those that are zero in exact arithmetic ("zero" in the golden file).
+static void check_fused(enum pfld_preset preset, const char *level)
+{
+	struct fixture fused = make(preset, level, false), unfused = make(preset, level, true);
+	double largest = 0;
+	char name[128], worst[128] = "";
+	forward_backward(&fused);
+	forward_backward(&unfused);
+	for (const char *text = pfld_safetensors_metadata(fused.golden, "names"); next_word(&text, name);) {
+		double ratio = gradient_distance(&fused, name, false) / gradient_distance(&unfused, name, false);
+		if (ratio > largest) strcpy(worst, name);
+		largest = fmax(largest, ratio);
+	}
+	printf("%s %s: fused at most %.3g times as far from double as unfused (%s)\n", pfld_preset_name(preset), level, largest,
+	       worst);
+	ck_assert_double_le(largest, 2);
+	finish(&fused);
+	finish(&unfused);
+}
+
+static void for_all_levels(void (*check)(enum pfld_preset preset, const char *level), enum pfld_preset preset)
 {
 	struct pfld_device *device = NULL;
 	ck_pfld(pfld_device_open(&device, "cpu", NULL, error));
 	const char *levels = pfld_device_get_info(device)->levels;
 	char level[128];
-	while (next_word(&levels, level)) check_float(presets[_i], level);
+	while (next_word(&levels, level)) check(preset, level);
 	pfld_device_close(&device);
+}
+
+START_TEST(fused_stays_near_unfused)
+{
+	for_all_levels(check_fused, presets[_i]);
+}
+END_TEST
+
+START_TEST(float_stays_near)
+{
+	for_all_levels(check_float, presets[_i]);
 }
 END_TEST
 #endif
@@ -297,6 +329,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tcase, double_equals_pytorch, 0, 2);
 #else
 	tcase_add_loop_test(tcase, float_stays_near, 0, 2);
+	tcase_add_loop_test(tcase, fused_stays_near_unfused, 0, 2);
 #endif
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
