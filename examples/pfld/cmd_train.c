@@ -418,6 +418,15 @@ static void say_start(struct training *training)
 
 // ---- all of it ----
 
+enum { NUM_TRACED_STEPS = 10 };
+
+static enum pfld_status open_trace(struct training *training, struct pfld_error *error)
+{
+	if (!training->values.trace) return PFLD_OK;
+	enum pfld_status status = trace_open(&training->trace, training->values.trace, NUM_TRACED_STEPS, error);
+	return status ? status : pfld_trainer_observe(training->trainer, trace_op, training->trace, error);
+}
+
 static enum pfld_status set_up(struct training *training, struct pfld_error *error)
 {
 	const int32_t *mirror_map = NULL;
@@ -428,6 +437,7 @@ static enum pfld_status set_up(struct training *training, struct pfld_error *err
 	if (!status) status = make_net(training, error);
 	if (!status && training->values.pretrained_model && !training->resumed) status = start_from(training, error);
 	if (!status) status = make_trainer(training, error);
+	if (!status) status = open_trace(training, error);
 	if (!status) status = open_loader(training, mirror_map, error);
 	if (!status) status = open_evaluator(training, error);
 	if (!status) status = make_report(training, error);
@@ -446,6 +456,8 @@ static void check_device(struct training *training)
 
 static void finish(struct training *training)
 {
+	if (!trace_close(&training->trace))
+		say_warning(training->command->name, "%s could not be written: %s", training->values.trace, strerror(errno));
 	pfld_report_destroy(&training->report);
 	evaluator_destroy(&training->evaluator);
 	pfld_loader_close(&training->loader);
@@ -534,7 +546,8 @@ const struct command TRAIN_COMMAND = {
 		"  pfld train --file_list builtin:train --test_list builtin:test --width 0.25 --max_epoch 10 --model_dir m\n"
 		"  pfld train --file_list WFLW/list_98pt_rect_attr_train.txt --test_list WFLW/list_98pt_rect_attr_test.txt\n"
 		"  pfld train --recipe tf --file_list train_data/list.txt --test_list test_data/list.txt --model_dir m\n"
-		"  pfld train --resume --model_dir m\n",
+		"  pfld train --resume --model_dir m\n"
+		"  pfld train --file_list builtin:train:100 --max_epoch 1 --trace trace.json --model_dir m\n",
 	.options = TRAIN_OPTIONS,
 	.run = run,
 };

@@ -81,6 +81,7 @@ const struct option TRAIN_OPTIONS[] = {
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "for arithmetic (0: the CPUs of this process)"},
 	{"loader_threads", OPTION_INT, AT(loader_threads), "N", .low = 0, .high = 4096, .help = "for decoding and cropping (0: the CPUs of this process)"},
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)", .shapes_result = true},
+	{"trace", OPTION_STRING, AT(trace), "FILE", .help = "time and memory of every op of the first ten steps, for chrome://tracing"},
 	{"debug", OPTION_BOOL, AT(debug), "True|False", .help = "ten batches an epoch", .shapes_result = true},
 	{"quiet", OPTION_FLAG, AT(quiet), .help = "no progress, only warnings and errors"},
 	{"json", OPTION_FLAG, AT(json), .help = "progress as one JSON object a line"},

@@ -6,6 +6,7 @@
 #include "evaluate.h"
 #include "progress.h"
 #include "run_state.h"
+#include "trace.h"
 
 #include <pfld/pfld.h>
 
@@ -19,6 +20,7 @@ struct training {
 	int32_t *own_mirror_map;
 	struct network network;
 	struct pfld_trainer *trainer;
+	struct trace *trace; // NULL: not asked for
 	struct pfld_loader *loader;
 	struct evaluator *evaluator; // NULL without a test list
 	struct pfld_report *report;

@@ -86,6 +86,20 @@ PFLD_API_STATUS enum pfld_status pfld_program_loss_sums(struct pfld_program *pro
                                                         struct pfld_error *error);
 PFLD_API_STATUS enum pfld_status pfld_program_reset_loss_sums(struct pfld_program *program, struct pfld_error *error);
 
+// ---- watching ----
+// One op that has run. Strings belong to the program; "" where there is none.
+struct pfld_op_event {
+	const char *program, *layer, *op; // "train", "conv1", "conv2d"
+	int32_t index;                    // among the program's ops
+	bool backward, again;             // again: computed before, once more because of a memory budget
+	uint64_t start_ns, end_ns;        // of a clock that only goes forward
+	uint64_t live_bytes;              // of the shared arena, at this op, as planned
+};
+typedef void pfld_observer(void *context, const struct pfld_op_event *event);
+// From the next run on `observer` is called after every op, which then is waited for; NULL: no longer.
+PFLD_API_STATUS enum pfld_status pfld_program_observe(struct pfld_program *program, pfld_observer *observer, void *context,
+                                                      struct pfld_error *error);
+
 // Runs forward op by op on the inputs as they stand (same n, same options) and names the first layer whose output is not
 // finite: PFLD_ERR_DATA; PFLD_OK when all are finite. Statistics do not move.
 PFLD_API_STATUS enum pfld_status pfld_program_find_bad_layer(struct pfld_program *program, struct pfld_error *error);

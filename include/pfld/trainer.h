@@ -58,6 +58,9 @@ PFLD_API bool pfld_trainer_needs_two_samples(const struct pfld_trainer *trainer)
 PFLD_API_STATUS enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct pfld_batch *batch,
                                                       float *predictions, struct pfld_error *error);
 
+// Of both programs, see pfld_program_observe(); the optimizer's ops are not among them.
+PFLD_API_STATUS enum pfld_status pfld_trainer_observe(struct pfld_trainer *trainer, pfld_observer *observer, void *context,
+                                                      struct pfld_error *error);
 // Steps of the optimizer so far.
 PFLD_API uint64_t pfld_trainer_num_steps(const struct pfld_trainer *trainer);
 PFLD_API const struct pfld_plan *pfld_trainer_plan(const struct pfld_trainer *trainer); // of everything

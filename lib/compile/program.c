@@ -201,6 +201,7 @@ void pfld_program_destroy(struct pfld_program **program)
 	pfld_compiled_finish(&p->compiled);
 	free(p->states);
 	free(p->param_gradients);
+	free(p->live_bytes);
 	free(p);
 	*program = NULL;
 }
@@ -260,8 +261,10 @@ enum pfld_status pfld_program_enqueue(struct pfld_program *program, int32_t firs
 {
 	struct pfld_run run = make_run(program, options);
 	for (int32_t i = first; i < end; i++) {
-		enum pfld_status status = pfld_device_enqueue(program->weights->device, &program->compiled.emit.ops[i],
-		                                              program->states[i], &run, error);
+		enum pfld_status status = program->observer
+		                              ? pfld_program_enqueue_watched(program, i, &run, error)
+		                              : pfld_device_enqueue(program->weights->device, &program->compiled.emit.ops[i],
+		                                                    program->states[i], &run, error);
 		if (status != PFLD_OK) return status;
 	}
 	return PFLD_OK;

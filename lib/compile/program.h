@@ -33,7 +33,14 @@ struct pfld_program {
 	struct pfld_plan *plan;
 	enum pfld_phase phase;
 	int32_t n; // of the last forward
+	pfld_observer *observer;
+	void *observer_context;
+	uint64_t *live_bytes; // by op; NULL until somebody watches
 };
+
+// observe.c: one op, watched.
+enum pfld_status pfld_program_enqueue_watched(struct pfld_program *program, int32_t index, const struct pfld_run *run,
+                                              struct pfld_error *error) PFLD_MUST_USE;
 
 // Ops [first, end) for n samples.
 enum pfld_status pfld_program_enqueue(struct pfld_program *program, int32_t first, int32_t end,

@@ -467,6 +467,14 @@ enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct
 	return pfld_tensor_download(program->outputs[0], PFLD_F32, predictions, elements, error);
 }
 
+enum pfld_status pfld_trainer_observe(struct pfld_trainer *trainer, pfld_observer *observer, void *context,
+                                      struct pfld_error *error)
+{
+	if (!trainer) return fail_no_trainer(error);
+	enum pfld_status status = pfld_program_observe(trainer->train, observer, context, error);
+	return status == PFLD_OK ? pfld_program_observe(trainer->infer, observer, context, error) : status;
+}
+
 uint64_t pfld_trainer_num_steps(const struct pfld_trainer *trainer)
 {
 	return pfld_optimizer_num_steps(trainer->optimizer);

@@ -64,3 +64,11 @@ while read -r line; do
 done <events.txt
 need events "$(grep -v progress names.txt | tr '\n' ' ')" "initial epoch epoch end "
 "$JSON_GET" events/run.json initial_nme >out.txt || fail "run.json does not tell the NME before training"
+
+# A trace: an array of events, of whole ops, whose times do not overlap within a program.
+"$PFLD" train $SMALL --file_list train/list.txt --test_list test/list.txt --max_epoch 1 --model_dir traced --trace trace.json
+need "unit of the trace" "$("$JSON_GET" trace.json displayTimeUnit)" ms
+grep -q '"name": "conv2d conv1", "cat": "train", "ph": "X"' trace.json || fail "no op in the trace"
+grep -q '"cat": "infer"' trace.json || fail "no test in the trace"
+grep -q '"args": {"live_bytes": [1-9]' trace.json || fail "no memory in the trace"
+refused 1 'cannot be written' "$PFLD" train $SMALL --file_list train/list.txt --model_dir n --trace absent/trace.json
