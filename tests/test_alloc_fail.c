@@ -429,6 +429,46 @@ START_TEST(programs)
 }
 END_TEST
 
+// A chain of blocks, of which all but the last can be computed again.
+static struct pfld_net *deep_net(void)
+{
+	struct pfld_net *deep = pfld_net_create();
+	pfld_value x = pfld_input(deep, "image", 8, 8, 3);
+	for (int i = 0; i < 5; i++) {
+		struct pfld_conv2d_options conv = {.filters = 4 + 4 * (i % 2), .kernel = {3, 3}, .padding = PFLD_SAME};
+		x = pfld_relu(deep, pfld_batch_norm(deep, pfld_conv2d(deep, x, &conv), NULL), NULL);
+	}
+	pfld_net_output(deep, pfld_linear(deep, x, &(struct pfld_linear_options){.units = 6}), "points");
+	return deep;
+}
+
+static uint64_t budget;
+static struct pfld_net *budget_net;
+
+static enum pfld_status create_plan_of_budget(void)
+{
+	struct pfld_trainer_options options = training;
+	options.loss = (struct pfld_loss_options){.kind = PFLD_LOSS_L2};
+	options.memory_budget_bytes = budget;
+	return pfld_trainer_plan_create(&plan, device, budget_net, &options, &error);
+}
+
+START_TEST(budgets)
+{
+	struct pfld_plan_summary summary;
+	budget_net = deep_net();
+	ck_assert_ptr_nonnull(budget_net);
+	budget = 0;
+	SUCCEEDS(create_plan_of_budget());
+	pfld_plan_summary(plan, &summary);
+	pfld_plan_destroy(&plan);
+	ck_assert_uint_lt(summary.smallest_budget_bytes, summary.planned_peak_bytes);
+	budget = (summary.smallest_budget_bytes + summary.planned_peak_bytes) / 2;
+	try_all(&(struct scenario){"a plan that keeps a budget", create_plan_of_budget, destroy_plan, NULL});
+	pfld_net_destroy(&budget_net);
+}
+END_TEST
+
 START_TEST(trainers)
 {
 	try_all(&(struct scenario){"a plan", create_plan, destroy_plan, NULL});
@@ -482,6 +522,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, begin, end);
 	tcase_add_test(cases, nets_and_devices);
 	tcase_add_test(cases, programs);
+	tcase_add_test(cases, budgets);
 	tcase_add_test(cases, trainers);
 	tcase_add_test(cases, files);
 	tcase_add_test(cases, data_and_reports);
