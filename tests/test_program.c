@@ -310,28 +310,28 @@ START_TEST(programs_share_an_arena_and_say_so)
 }
 END_TEST
 
-// Any two tensors of the arena that live at the same op lie apart; sums and bounds are recomputed here.
+// Any two tensors of a region that live at the same op lie apart; sums and bounds are recomputed here.
 START_TEST(plans_do_not_overlap)
 {
 	struct fixture f = make(zoo_net(), 1, &(struct pfld_program_options){.batch = 6});
 	const struct pfld_plan *plan = pfld_program_plan(f.program);
 	struct pfld_plan_summary s;
 	pfld_plan_summary(plan, &s);
-	uint64_t persistent = 0, end = 0, most = 0, classes = 0;
+	uint64_t persistent = 0, end = 0, most = 0, classes = 0, regions = 0, layers = 0, ends[4] = {0};
+	ck_assert_int_le(s.num_regions, 4);
 	for (int32_t i = 0; i < s.num_tensors; i++) {
 		struct pfld_plan_tensor a;
 		pfld_plan_tensor(plan, i, &a);
 		ck_assert_str_ne(a.name, "");
-		if (a.persistent) {
-			persistent += a.bytes;
-			continue;
-		}
 		ck_assert_int_le(a.first_op, a.last_op);
-		end = PFLD_MAX(end, a.offset_bytes + a.bytes);
+		ck_assert_int_lt(a.region, s.num_regions);
+		ends[a.region] = PFLD_MAX(ends[a.region], a.offset_bytes + a.bytes);
+		if (a.persistent) persistent += a.bytes;
+		else end = PFLD_MAX(end, a.offset_bytes + a.bytes);
 		for (int32_t j = 0; j < i; j++) {
 			struct pfld_plan_tensor b;
 			pfld_plan_tensor(plan, j, &b);
-			bool together = !b.persistent && a.first_op <= b.last_op && b.first_op <= a.last_op;
+			bool together = a.region == b.region && a.first_op <= b.last_op && b.first_op <= a.last_op;
 			bool apart = a.offset_bytes + a.bytes <= b.offset_bytes || b.offset_bytes + b.bytes <= a.offset_bytes;
 			ck_assert_msg(!together || apart, "%s and %s overlap", a.name, b.name);
 		}
@@ -347,6 +347,21 @@ START_TEST(plans_do_not_overlap)
 		ck_assert_str_ne(pfld_plan_op_name(plan, op), "");
 	}
 	for (int i = 0; i < PFLD_MEMORY_NUM_CLASSES; i++) classes += s.by_class[i];
+	for (int32_t i = 0; i < s.num_regions; i++) {
+		struct pfld_plan_region region;
+		pfld_plan_region(plan, i, &region);
+		ck_assert_uint_eq(region.bytes, ends[i]);
+		regions += region.bytes;
+	}
+	for (int32_t i = 0; i < s.num_layers; i++) {
+		struct pfld_plan_layer layer;
+		pfld_plan_layer(plan, i, &layer);
+		ck_assert(layer.bytes > 0 && (*layer.name || i + 1 == s.num_layers));
+		layers += layer.bytes;
+	}
+	ck_assert_uint_eq(regions, s.planned_peak_bytes);
+	ck_assert_uint_eq(layers, s.planned_peak_bytes);
+	ck_assert_int_eq(s.smallest_batch, 2);
 	ck_assert_uint_eq(s.arena_bytes, end);
 	ck_assert_uint_eq(s.planned_peak_bytes, persistent + end);
 	ck_assert_uint_eq(s.lower_bound_bytes, persistent + most);

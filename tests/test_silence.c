@@ -374,6 +374,10 @@ START_TEST(null_trainers)
 	REFUSES(pfld_trainer_plan_create(&plan, NULL, f.net, &options, &error));
 	FAILS(PFLD_OK, pfld_trainer_plan_create(&plan, f.device, NULL, &options, &error));
 	REFUSES(pfld_trainer_plan_create(&plan, f.device, f.net, NULL, &error));
+	struct pfld_largest_batch largest;
+	REFUSES(pfld_trainer_largest_batch(NULL, f.device, f.net, &options, 1, false, &error));
+	REFUSES(pfld_trainer_largest_batch(&largest, NULL, f.net, &options, 1, false, &error));
+	REFUSES(pfld_trainer_largest_batch(&largest, f.device, f.net, NULL, 1, false, &error));
 	ck_assert_ptr_null(plan);
 	REFUSES(pfld_trainer_step(NULL, batch, NULL, &error));
 	REFUSES(pfld_trainer_step(trainer, NULL, NULL, &error));

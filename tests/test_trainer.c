@@ -305,6 +305,57 @@ START_TEST(the_plan_is_what_is_taken)
 }
 END_TEST
 
+static uint64_t planned(struct pfld_device *device, const struct pfld_net *net, int32_t batch, bool smallest)
+{
+	struct pfld_trainer_options options = base;
+	struct pfld_plan *plan = NULL;
+	struct pfld_plan_summary summary;
+	options.batch = batch;
+	ck_pfld(pfld_trainer_plan_create(&plan, device, net, &options, error));
+	pfld_plan_summary(plan, &summary);
+	pfld_plan_destroy(&plan);
+	return smallest ? summary.smallest_budget_bytes : summary.planned_peak_bytes;
+}
+
+// The edge is one: that batch fits, the next does not, to the byte.
+START_TEST(the_largest_batch_is_an_edge)
+{
+	struct pfld_device *device = zoo_device(1);
+	struct pfld_net *net = zoo_net();
+	struct pfld_trainer_options options = base;
+	struct pfld_largest_batch largest;
+	struct pfld_error error;
+	for (int again = 0; again < 2; again++)
+		for (int32_t batch = 2; batch < 2000; batch = batch * 3 + 1) {
+			uint64_t bytes = planned(device, net, batch, again), next = planned(device, net, batch + 1, again);
+			options.memory_budget_bytes = 1;
+			for (int byte = 0; byte < 2; byte++) {
+				ck_pfld(pfld_trainer_largest_batch(&largest, device, net, &options, byte ? next - 1 : bytes, again, error));
+				ck_assert_int_eq(largest.batch, batch);
+				ck_assert_int_eq(largest.smallest_batch, 2);
+				ck_assert_uint_eq(largest.bytes, bytes);
+				ck_assert_uint_eq(largest.next_bytes, next);
+			}
+		}
+	uint64_t least = planned(device, net, 2, false);
+	ck_pfld(pfld_trainer_largest_batch(&largest, device, net, &options, least - 1, false, error));
+	ck_assert_int_eq(largest.batch, 0);
+	ck_assert_uint_eq(largest.next_bytes, least);
+	ck_pfld(pfld_trainer_largest_batch(&largest, device, net, &options, UINT64_MAX, false, error));
+	ck_assert_int_eq(largest.batch, 1 << 20);
+	ck_assert_uint_eq(largest.next_bytes, 0);
+	struct pfld_program_options program = {.mode = PFLD_INFER};
+	ck_pfld(pfld_program_largest_batch(&largest, device, net, &program, least, false, error));
+	ck_assert_int_gt(largest.batch, 2);
+	ck_assert_int_eq(largest.smallest_batch, 1);
+	ck_assert(largest.bytes <= least && least < largest.next_bytes);
+	options.loss.kind = PFLD_LOSS_NONE;
+	ck_assert_int_eq(pfld_trainer_largest_batch(&largest, device, net, &options, least, false, &error), PFLD_ERR_ARGUMENT);
+	pfld_net_destroy(&net);
+	pfld_device_close(&device);
+}
+END_TEST
+
 START_TEST(predictions_do_not_depend_on_the_batch)
 {
 	struct fixture f = make(zoo_net(), 2, &base);
@@ -335,6 +386,7 @@ int main(void)
 	tcase_add_test(tcase, wrong_batches_are_refused);
 	tcase_add_test(tcase, losses_fall);
 	tcase_add_test(tcase, the_plan_is_what_is_taken);
+	tcase_add_test(tcase, the_largest_batch_is_an_edge);
 	tcase_add_test(tcase, predictions_do_not_depend_on_the_batch);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);

@@ -17,9 +17,20 @@ struct pfld_plan_tensor {
 	const char *layer; // "" where there is none
 	enum pfld_memory_class memory_class;
 	bool persistent;    // lives as long as its owner: parameters, gradients, optimizer state, batch
-	int32_t region;     // 0: persistent, 1 ...: arena
-	uint64_t offset_bytes, bytes;
+	int32_t region;     // that it lies in, by index; tensors of one region that live at the same op lie apart
+	uint64_t offset_bytes, bytes; // from the region's begin; alignment included
 	int32_t first_op, last_op; // lifetime, both included
+};
+// One allocation. The regions together are planned_peak_bytes.
+struct pfld_plan_region {
+	const char *name; // "parameters", "arena", "batches in flight", ...; belongs to the plan
+	enum pfld_memory_class memory_class;
+	uint64_t bytes;
+};
+// What a layer has at the moment of the peak, of all classes.
+struct pfld_plan_layer {
+	const char *name; // belongs to the plan; "": all that has no layer, and what packing leaves unused
+	uint64_t bytes;
 };
 struct pfld_plan_summary {
 	uint64_t planned_peak_bytes; // everything: persistent and arena
@@ -27,16 +38,31 @@ struct pfld_plan_summary {
 	uint64_t by_class[PFLD_MEMORY_NUM_CLASSES]; // at the moment of the peak; they sum to planned_peak_bytes
 	uint64_t arena_bytes;        // the part that programs share
 	uint64_t host_bytes;         // graph, op list, names: beside the plan, bounded and constant
-	int32_t num_ops, num_tensors;
+	int32_t num_ops, num_tensors, num_regions, num_layers;
+	int32_t peak_op;        // the first op at which the most is live
+	int32_t smallest_batch; // that can be run: 2 where training uses batch statistics, else 1
 	uint64_t budget_bytes;          // asked for; 0: none
 	uint64_t smallest_budget_bytes; // with as much computed again as can be
 	double predicted_time_ratio;    // of a step, to one without a budget
 };
 PFLD_API void pfld_plan_summary(const struct pfld_plan *plan, struct pfld_plan_summary *summary);
+// Indices run from 0 to below the summary's numbers.
+PFLD_API void pfld_plan_region(const struct pfld_plan *plan, int32_t index, struct pfld_plan_region *region);
+// Most bytes first, what has no layer last; layers that have nothing at the peak are left out. They sum to planned_peak_bytes.
+PFLD_API void pfld_plan_layer(const struct pfld_plan *plan, int32_t index, struct pfld_plan_layer *layer);
 PFLD_API void pfld_plan_tensor(const struct pfld_plan *plan, int32_t index, struct pfld_plan_tensor *tensor);
-// "conv2d conv1" and such, for each op.
+// "train conv2d conv1" and such, for each op.
 PFLD_API const char *pfld_plan_op_name(const struct pfld_plan *plan, int32_t op);
 PFLD_API void pfld_plan_destroy(struct pfld_plan **plan);
+
+// ---- the largest batch that fits ----
+// An edge, found by pfld_program_largest_batch() and pfld_trainer_largest_batch(): `batch` fits and one more does not.
+struct pfld_largest_batch {
+	int32_t batch;          // 0: not even the smallest one fits
+	int32_t smallest_batch; // that can be run at all: 2 where training uses batch statistics, else 1
+	uint64_t bytes;         // planned peak of `batch`, or its smallest budget; 0 where it is 0
+	uint64_t next_bytes;    // the same of the next one: batch + 1, or the smallest; 0 above 2^20, where the search ends
+};
 
 #ifdef __cplusplus
 }

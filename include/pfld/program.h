@@ -46,6 +46,13 @@ PFLD_API_STATUS enum pfld_status pfld_program_plan_create(struct pfld_plan **pla
                                                           const struct pfld_net *net,
                                                           const struct pfld_program_options *options,
                                                           struct pfld_error *error);
+// The largest batch whose plan keeps to limit_bytes: its planned peak, or, with compute_again, its smallest budget, as if
+// limit_bytes were the budget too. The options' batch and budget are not looked at. No device memory is taken.
+PFLD_API_STATUS enum pfld_status pfld_program_largest_batch(struct pfld_largest_batch *largest, struct pfld_device *device,
+                                                            const struct pfld_net *net,
+                                                            const struct pfld_program_options *options,
+                                                            uint64_t limit_bytes, bool compute_again,
+                                                            struct pfld_error *error);
 PFLD_API void pfld_program_destroy(struct pfld_program **program);
 // Belongs to the program.
 PFLD_API const struct pfld_plan *pfld_program_plan(const struct pfld_program *program);

@@ -33,6 +33,13 @@ PFLD_API_STATUS enum pfld_status pfld_trainer_plan_create(struct pfld_plan **pla
                                                           const struct pfld_net *net,
                                                           const struct pfld_trainer_options *options,
                                                           struct pfld_error *error);
+// The largest batch whose plan keeps to limit_bytes: its planned peak, or, with compute_again, its smallest budget, as if
+// limit_bytes were memory_budget_bytes too. The options' batch and budget are not looked at. No device memory is taken.
+PFLD_API_STATUS enum pfld_status pfld_trainer_largest_batch(struct pfld_largest_batch *largest, struct pfld_device *device,
+                                                            const struct pfld_net *net,
+                                                            const struct pfld_trainer_options *options,
+                                                            uint64_t limit_bytes, bool compute_again,
+                                                            struct pfld_error *error);
 PFLD_API void pfld_trainer_destroy(struct pfld_trainer **trainer);
 
 // The slots: host memory in the plan, for pfld_loader_open() or to fill by hand. Fields that net and loss do not use are

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The planner (lifetimes to offsets) and the plan as something to read. Takes no device memory.
+// The plan as something to read: regions, tensors, ops, and what they come to at the peak. Takes no device memory; offsets
+// within programs are layout.c's. Called by program.c and the trainer.
 #include "compile/plan.h"
 
 #include <stdio.h>
@@ -14,103 +15,63 @@ struct plan_item {
 
 struct pfld_plan {
 	struct plan_item *items;
+	struct pfld_plan_region *regions; // their names are the plan's own
+	struct pfld_plan_layer *layers;   // their names are those of items
 	char **op_names;
-	size_t num_items, items_capacity, num_ops, ops_capacity;
-	size_t arena_bytes;
-	bool has_parameters;
-	uint64_t spared_bytes; // that could be computed again
+	size_t num_items, items_capacity, num_regions, regions_capacity, num_ops, ops_capacity;
+	size_t num_layers;
+	int32_t arena, parameters; // regions, -1: not there yet
+	uint64_t smallest_arena;   // with all computed again that can be
 	double time_ratio;
 	struct pfld_plan_summary summary;
 };
 
-// ---- layout ----
-
-static bool in_arena(const struct pfld_emit_tensor *tensor)
-{
-	return !tensor->persistent && tensor->last_op >= 0;
-}
-
-struct sort_item {
-	size_t bytes;
-	int32_t first_op, index;
-};
-
-static int larger_first(const void *a, const void *b)
-{
-	const struct sort_item *x = a, *y = b;
-	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-	if (x->first_op != y->first_op) return x->first_op < y->first_op ? -1 : 1;
-	return x->index < y->index ? -1 : 1;
-}
-
-static int lower_first(const void *a, const void *b)
-{
-	const struct pfld_emit_tensor *const *x = a, *const *y = b;
-	if ((*x)->offset_bytes != (*y)->offset_bytes) return (*x)->offset_bytes < (*y)->offset_bytes ? -1 : 1;
-	return 0;
-}
-
-// The lowest offset where `tensor` meets none of the placed ones that live with it; `near` is scratch.
-static size_t lowest_gap(const struct pfld_emit_tensor *tensor, const struct pfld_emit_tensor **placed, size_t num_placed,
-                         const struct pfld_emit_tensor **near, size_t alignment)
-{
-	size_t num_near = 0, offset = 0;
-	for (size_t i = 0; i < num_placed; i++)
-		if (placed[i]->first_op <= tensor->last_op && tensor->first_op <= placed[i]->last_op) near[num_near++] = placed[i];
-	qsort(near, num_near, sizeof *near, lower_first);
-	size_t bytes = pfld_align(tensor->bytes, alignment);
-	for (size_t i = 0; i < num_near; i++) {
-		if (near[i]->offset_bytes >= offset + bytes) break;
-		offset = PFLD_MAX(offset, near[i]->offset_bytes + pfld_align(near[i]->bytes, alignment));
-	}
-	return offset;
-}
-
-enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
-                                  size_t *arena_bytes, struct pfld_error *error)
-{
-	struct sort_item *order = pfld_calloc(num_tensors + 1, sizeof *order);
-	const struct pfld_emit_tensor **placed = pfld_calloc(2 * num_tensors + 1, sizeof *placed);
-	if (!order || !placed) {
-		free(order);
-		free(placed);
-		return pfld_fail_memory(error, num_tensors * sizeof *order, "planning");
-	}
-	size_t num = 0, end = 0;
-	for (size_t i = 0; i < num_tensors; i++)
-		if (in_arena(&tensors[i])) order[num++] = (struct sort_item){tensors[i].bytes, tensors[i].first_op, (int32_t)i};
-	qsort(order, num, sizeof *order, larger_first);
-	for (size_t i = 0; i < num; i++) {
-		struct pfld_emit_tensor *tensor = &tensors[order[i].index];
-		tensor->offset_bytes = lowest_gap(tensor, placed, i, placed + num_tensors, alignment);
-		placed[i] = tensor;
-		end = PFLD_MAX(end, tensor->offset_bytes + pfld_align(tensor->bytes, alignment));
-	}
-	free(order);
-	free(placed);
-	*arena_bytes = end;
-	return PFLD_OK;
-}
-
-// ---- the plan ----
-
 struct pfld_plan *pfld_plan_create_empty(void)
 {
-	return pfld_calloc(1, sizeof(struct pfld_plan));
+	struct pfld_plan *plan = pfld_calloc(1, sizeof *plan);
+	if (plan) {
+		plan->arena = plan->parameters = -1;
+		plan->summary.smallest_batch = 1;
+	}
+	return plan;
 }
 
 void pfld_plan_destroy(struct pfld_plan **plan)
 {
 	if (!plan || !*plan) return;
-	for (size_t i = 0; i < (*plan)->num_items; i++) {
-		free((*plan)->items[i].name);
-		free((*plan)->items[i].layer);
+	struct pfld_plan *p = *plan;
+	for (size_t i = 0; i < p->num_items; i++) {
+		free(p->items[i].name);
+		free(p->items[i].layer);
 	}
-	for (size_t i = 0; i < (*plan)->num_ops; i++) free((*plan)->op_names[i]);
-	free((*plan)->items);
-	free((*plan)->op_names);
-	free(*plan);
+	for (size_t i = 0; i < p->num_regions; i++) free((char *)p->regions[i].name);
+	for (size_t i = 0; i < p->num_ops; i++) free(p->op_names[i]);
+	free(p->items);
+	free(p->regions);
+	free(p->layers);
+	free(p->op_names);
+	free(p);
 	*plan = NULL;
+}
+
+// ---- adding ----
+
+static enum pfld_status take_region(struct pfld_plan *plan, char *name, enum pfld_memory_class memory_class, size_t bytes,
+                                    int32_t *region, struct pfld_error *error)
+{
+	if (!name || !pfld_grow(&plan->regions, &plan->regions_capacity, plan->num_regions + 1, sizeof *plan->regions)) {
+		free(name);
+		return pfld_fail_memory(error, sizeof *plan->regions, "the plan");
+	}
+	*region = (int32_t)plan->num_regions;
+	plan->regions[plan->num_regions++] = (struct pfld_plan_region){name, memory_class, bytes};
+	return PFLD_OK;
+}
+
+enum pfld_status pfld_plan_add_region(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
+                                      int32_t *region, struct pfld_error *error)
+{
+	return take_region(plan, pfld_strdup(name), memory_class, 0, region, error);
 }
 
 static enum pfld_status add_item(struct pfld_plan *plan, char *name, char *layer, const struct pfld_plan_tensor *tensor,
@@ -125,24 +86,31 @@ static enum pfld_status add_item(struct pfld_plan *plan, char *name, char *layer
 	return PFLD_OK;
 }
 
-enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
-                                     size_t bytes, struct pfld_error *error)
+enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, int32_t region, const char *name, size_t bytes,
+                                     struct pfld_error *error)
 {
-	struct pfld_plan_tensor tensor = {.memory_class = memory_class, .persistent = true, .bytes = bytes, .last_op = INT32_MAX};
-	return add_item(plan, pfld_strdup(name), pfld_strdup(""), &tensor, error);
+	struct pfld_plan_tensor tensor = {.memory_class = plan->regions[region].memory_class,
+	                                  .persistent = true,
+	                                  .region = region,
+	                                  .offset_bytes = plan->regions[region].bytes,
+	                                  .bytes = bytes,
+	                                  .last_op = INT32_MAX};
+	enum pfld_status status = add_item(plan, pfld_strdup(name), pfld_strdup(""), &tensor, error);
+	if (status == PFLD_OK) plan->regions[region].bytes += bytes;
+	return status;
 }
 
 static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_compiled *compiled, size_t index,
-                                   int32_t op_base, struct pfld_error *error)
+                                   const int32_t *regions, int32_t op_base, struct pfld_error *error)
 {
 	const struct pfld_emit_tensor *t = &compiled->emit.tensors[index];
 	enum pfld_home home = compiled->homes[index];
-	if (home == PFLD_HOME_ARENA ? t->last_op < 0 : home == PFLD_HOME_WEIGHTS && plan->has_parameters) return PFLD_OK;
+	if (regions[home] < 0 || (home == PFLD_HOME_ARENA && t->last_op < 0)) return PFLD_OK;
 	const char *layer = t->layer >= 0 ? compiled->net->layers[t->layer].name : "";
 	struct pfld_plan_tensor tensor = {
 	    .memory_class = t->memory_class,
 	    .persistent = t->persistent,
-	    .region = t->persistent ? 0 : 1,
+	    .region = regions[home],
 	    .offset_bytes = t->offset_bytes,
 	    .bytes = pfld_align(t->bytes, compiled->device->limits.alignment_bytes),
 	    .first_op = t->persistent ? 0 : op_base + t->first_op,
@@ -155,6 +123,39 @@ static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_com
 	return add_item(plan, name, pfld_strdup(layer), &tensor, error);
 }
 
+// Where the program's tensors go, by home: parameters and arena are one region for all programs, the others their own.
+// -1: counted already, or nothing there.
+static enum pfld_status add_homes(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
+                                  int32_t regions[PFLD_NUM_HOMES], struct pfld_error *error)
+{
+	static const struct {
+		const char *name;
+		enum pfld_memory_class memory_class;
+	} homes[PFLD_NUM_HOMES] = {
+	    [PFLD_HOME_WEIGHTS] = {"parameters", PFLD_MEMORY_PARAMETERS},
+	    [PFLD_HOME_GRADIENTS] = {"gradients", PFLD_MEMORY_GRADIENTS},
+	    [PFLD_HOME_BATCH] = {"inputs and targets", PFLD_MEMORY_BATCH},
+	    [PFLD_HOME_ARENA] = {"arena", PFLD_MEMORY_ACTIVATIONS},
+	};
+	enum pfld_status status = PFLD_OK;
+	for (int32_t home = 0; status == PFLD_OK && home < PFLD_NUM_HOMES; home++) {
+		size_t bytes = compiled->home_bytes[home];
+		bool shared = home == PFLD_HOME_WEIGHTS || home == PFLD_HOME_ARENA;
+		regions[home] = home == PFLD_HOME_ARENA ? plan->arena : -1;
+		if (home == PFLD_HOME_ARENA && plan->arena >= 0) {
+			uint64_t *arena_bytes = &plan->regions[plan->arena].bytes;
+			*arena_bytes = PFLD_MAX(*arena_bytes, bytes);
+		} else if (bytes && !(home == PFLD_HOME_WEIGHTS && plan->parameters >= 0)) {
+			char *text = shared ? pfld_strdup(homes[home].name) : pfld_strprintf("%s of %s", homes[home].name, name);
+			status = take_region(plan, text, homes[home].memory_class, bytes, &regions[home], error);
+		}
+	}
+	if (status != PFLD_OK) return status;
+	plan->arena = regions[PFLD_HOME_ARENA];
+	if (regions[PFLD_HOME_WEIGHTS] >= 0) plan->parameters = regions[PFLD_HOME_WEIGHTS];
+	return PFLD_OK;
+}
+
 static uint64_t compiled_bytes(const struct pfld_compiled *compiled)
 {
 	uint64_t bytes = 0;
@@ -165,7 +166,7 @@ static uint64_t compiled_bytes(const struct pfld_compiled *compiled)
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
                                        struct pfld_error *error)
 {
-	int32_t op_base = (int32_t)plan->num_ops;
+	int32_t op_base = (int32_t)plan->num_ops, regions[PFLD_NUM_HOMES];
 	for (size_t i = 0; i < compiled->emit.num_ops; i++) {
 		const struct pfld_op *op = &compiled->emit.ops[i];
 		const char *layer = op->layer >= 0 ? compiled->net->layers[op->layer].name : "";
@@ -176,16 +177,14 @@ enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld
 		}
 		plan->op_names[plan->num_ops++] = text;
 	}
-	for (size_t i = 0; i < compiled->emit.num_tensors; i++) {
-		enum pfld_status status = add_tensor(plan, compiled, i, op_base, error);
-		if (status != PFLD_OK) return status;
-	}
-	plan->has_parameters = true;
-	if (compiled->mode == PFLD_TRAIN) {
-		plan->spared_bytes = compiled_bytes(compiled) - compiled->smallest_bytes;
-		plan->time_ratio = compiled->time_ratio;
-	}
-	plan->arena_bytes = PFLD_MAX(plan->arena_bytes, compiled->home_bytes[PFLD_HOME_ARENA]);
+	enum pfld_status status = add_homes(plan, compiled, name, regions, error);
+	for (size_t i = 0; status == PFLD_OK && i < compiled->emit.num_tensors; i++)
+		status = add_tensor(plan, compiled, i, regions, op_base, error);
+	if (status != PFLD_OK) return status;
+	uint64_t bytes = compiled_bytes(compiled), spared = bytes - PFLD_MIN(bytes, compiled->smallest_bytes);
+	plan->smallest_arena = PFLD_MAX(plan->smallest_arena, compiled->home_bytes[PFLD_HOME_ARENA] - spared);
+	if (compiled->mode == PFLD_TRAIN) plan->time_ratio = compiled->time_ratio;
+	if (compiled->uses_batch_statistics) plan->summary.smallest_batch = 2;
 	plan->summary.host_bytes += compiled->emit.ops_capacity * sizeof(struct pfld_op) +
 	                            compiled->emit.tensors_capacity * sizeof(struct pfld_emit_tensor);
 	return PFLD_OK;
@@ -196,53 +195,105 @@ void pfld_plan_set_budget(struct pfld_plan *plan, uint64_t budget_bytes)
 	plan->summary.budget_bytes = budget_bytes;
 }
 
-enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error)
+// ---- sums ----
+
+static bool lives_at(const struct pfld_plan_tensor *tensor, int32_t op)
 {
-	// Bytes live at each op, by adding where tensors begin and taking away behind their end.
-	int64_t *change = pfld_calloc(plan->num_ops + 2, sizeof *change);
+	return tensor->first_op <= op && op <= tensor->last_op;
+}
+
+// The first op at which the most is live, and how much that is.
+static enum pfld_status find_peak(const struct pfld_plan *plan, int32_t *peak_op, uint64_t *most, struct pfld_error *error)
+{
+	// By adding where tensors begin and taking away behind their end.
+	int64_t *change = pfld_calloc(plan->num_ops + 2, sizeof *change), live = 0;
 	if (!change) return pfld_fail_memory(error, plan->num_ops * sizeof *change, "the plan");
-	struct pfld_plan_summary *s = &plan->summary;
-	uint64_t persistent = 0;
 	for (size_t i = 0; i < plan->num_items; i++) {
 		const struct pfld_plan_tensor *t = &plan->items[i].tensor;
-		if (t->persistent) {
-			persistent += t->bytes;
-			s->by_class[t->memory_class] += t->bytes;
-		} else {
-			change[t->first_op] += (int64_t)t->bytes;
-			change[t->last_op + 1] -= (int64_t)t->bytes;
-		}
+		change[t->first_op] += (int64_t)t->bytes;
+		change[PFLD_MIN((size_t)t->last_op, plan->num_ops) + 1] -= (int64_t)t->bytes;
 	}
-	int64_t live = 0, most = 0;
-	int32_t peak_op = 0;
+	*most = 0;
+	*peak_op = 0;
 	for (size_t i = 0; i < plan->num_ops; i++) {
 		live += change[i];
-		if (live > most) {
-			most = live;
-			peak_op = (int32_t)i;
+		if ((uint64_t)live > *most) {
+			*most = (uint64_t)live;
+			*peak_op = (int32_t)i;
 		}
 	}
 	free(change);
+	return PFLD_OK;
+}
+
+static void add_to_layer(struct pfld_plan *plan, const char *name, uint64_t bytes)
+{
+	size_t i = 0;
+	while (i < plan->num_layers && strcmp(plan->layers[i].name, name) != 0) i++;
+	if (i == plan->num_layers) plan->layers[plan->num_layers++] = (struct pfld_plan_layer){name, 0};
+	plan->layers[i].bytes += bytes;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct pfld_plan_layer *x = a, *y = b;
+	if (!*x->name || !*y->name) return !*x->name - !*y->name;
+	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+// What lives at the peak, by class and by layer. What packing leaves unused between live tensors belongs to the
+// activations that it is between, and to no layer.
+static enum pfld_status sum_up(struct pfld_plan *plan, int32_t peak_op, uint64_t unused, struct pfld_error *error)
+{
+	plan->layers = pfld_calloc(plan->num_items + 1, sizeof *plan->layers);
+	if (!plan->layers) return pfld_fail_memory(error, plan->num_items * sizeof *plan->layers, "the plan");
 	for (size_t i = 0; i < plan->num_items; i++) {
-		const struct pfld_plan_tensor *t = &plan->items[i].tensor;
-		if (!t->persistent && t->first_op <= peak_op && peak_op <= t->last_op) s->by_class[t->memory_class] += t->bytes;
+		const struct plan_item *item = &plan->items[i];
+		if (!lives_at(&item->tensor, peak_op)) continue;
+		plan->summary.by_class[item->tensor.memory_class] += item->tensor.bytes;
+		add_to_layer(plan, item->layer, item->tensor.bytes);
 	}
-	// What packing leaves unused between live tensors belongs to the activations that it is between.
-	s->by_class[PFLD_MEMORY_ACTIVATIONS] += plan->arena_bytes - (uint64_t)most;
-	s->arena_bytes = plan->arena_bytes;
-	s->planned_peak_bytes = persistent + plan->arena_bytes;
-	s->lower_bound_bytes = persistent + (uint64_t)most;
+	plan->summary.by_class[PFLD_MEMORY_ACTIVATIONS] += unused;
+	if (unused) add_to_layer(plan, "", unused);
+	qsort(plan->layers, plan->num_layers, sizeof *plan->layers, most_first);
+	return PFLD_OK;
+}
+
+enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error)
+{
+	struct pfld_plan_summary *s = &plan->summary;
+	enum pfld_status status = find_peak(plan, &s->peak_op, &s->lower_bound_bytes, error);
+	if (status != PFLD_OK) return status;
+	for (size_t i = 0; i < plan->num_regions; i++) s->planned_peak_bytes += plan->regions[i].bytes;
+	status = sum_up(plan, s->peak_op, s->planned_peak_bytes - s->lower_bound_bytes, error);
+	if (status != PFLD_OK) return status;
+	s->arena_bytes = plan->arena < 0 ? 0 : plan->regions[plan->arena].bytes;
 	s->host_bytes += plan->items_capacity * sizeof *plan->items;
-	s->smallest_budget_bytes = s->planned_peak_bytes - plan->spared_bytes;
+	s->smallest_budget_bytes = s->planned_peak_bytes - s->arena_bytes + plan->smallest_arena;
 	s->predicted_time_ratio = plan->time_ratio > 0 ? plan->time_ratio : 1;
 	s->num_ops = (int32_t)plan->num_ops;
 	s->num_tensors = (int32_t)plan->num_items;
+	s->num_regions = (int32_t)plan->num_regions;
+	s->num_layers = (int32_t)plan->num_layers;
 	return PFLD_OK;
 }
+
+// ---- access ----
 
 void pfld_plan_summary(const struct pfld_plan *plan, struct pfld_plan_summary *summary)
 {
 	*summary = plan->summary;
+}
+
+void pfld_plan_region(const struct pfld_plan *plan, int32_t index, struct pfld_plan_region *region)
+{
+	*region = plan->regions[index];
+}
+
+void pfld_plan_layer(const struct pfld_plan *plan, int32_t index, struct pfld_plan_layer *layer)
+{
+	*layer = plan->layers[index];
 }
 
 void pfld_plan_tensor(const struct pfld_plan *plan, int32_t index, struct pfld_plan_tensor *tensor)

@@ -5,16 +5,20 @@
 
 #include "compile/compile.h"
 
-// Lifetimes to offsets: a pure function. Tensors that are persistent, or that no op touches, are left alone. Largest first,
-// each at the lowest offset where it meets no tensor that lives at the same time. Writes offset_bytes and the bytes in all.
+// Lifetimes to offsets: a pure function (layout.c). Tensors that are persistent, or that no op touches, are left alone. Each in
+// turn at the lowest offset where it meets no tensor that lives at the same time, in several orders, of which the best is
+// kept. Writes offset_bytes and the bytes in all.
 enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
                                   size_t *arena_bytes, struct pfld_error *error) PFLD_MUST_USE;
 
 // A plan under construction: programs one after the other in one arena, and persistent blocks beside it.
 struct pfld_plan *pfld_plan_create_empty(void); // NULL: out of memory
-// Persistent memory that lives all the time, such as an optimizer's state.
-enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
-                                     size_t bytes, struct pfld_error *error) PFLD_MUST_USE;
+// A region of its own for memory that lives all the time, such as an optimizer's state; it grows with its blocks.
+enum pfld_status pfld_plan_add_region(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
+                                      int32_t *region, struct pfld_error *error) PFLD_MUST_USE;
+// A block behind those that the region has.
+enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, int32_t region, const char *name, size_t bytes,
+                                     struct pfld_error *error) PFLD_MUST_USE;
 // The ops and tensors of a compiled program. Parameters are counted once, with the first program that is added.
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
                                        struct pfld_error *error) PFLD_MUST_USE;
@@ -22,5 +26,11 @@ enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld
 void pfld_plan_set_budget(struct pfld_plan *plan, uint64_t budget_bytes);
 // Sums and bounds; call when all has been added.
 enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error) PFLD_MUST_USE;
+
+// largest.c: the search for the largest batch. `make` plans a batch; the bytes are those of program.h, trainer.h.
+enum { PFLD_MOST_BATCH = 1 << 20 };
+typedef enum pfld_status pfld_plan_maker(struct pfld_plan **plan, void *context, int32_t batch, struct pfld_error *error);
+enum pfld_status pfld_find_largest_batch(struct pfld_largest_batch *largest, pfld_plan_maker *make, void *context,
+                                         uint64_t limit_bytes, bool compute_again, struct pfld_error *error) PFLD_MUST_USE;
 
 #endif

@@ -127,24 +127,40 @@ static enum pfld_status check_options(const struct pfld_net *net, const struct p
 	return PFLD_OK;
 }
 
+static enum pfld_status add_slots(struct pfld_plan *plan, const struct pfld_compiled *train,
+                                  const struct pfld_trainer_options *o, struct pfld_error *error)
+{
+	struct slot_layout layout = make_layout(train);
+	size_t bytes = slot_bytes(&layout, o->batch, train->device->limits.alignment_bytes);
+	int32_t region = 0;
+	enum pfld_status status = pfld_plan_add_region(plan, "batches in flight", PFLD_MEMORY_BATCH, &region, error);
+	for (int32_t i = 0; status == PFLD_OK && i < (o->num_slots ? o->num_slots : 3); i++)
+		status = pfld_plan_add_block(plan, region, "batch in flight", bytes, error);
+	return status;
+}
+
+static enum pfld_status add_own_region(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
+                                       size_t bytes, struct pfld_error *error)
+{
+	int32_t region = 0;
+	enum pfld_status status = pfld_plan_add_region(plan, name, memory_class, &region, error);
+	return status == PFLD_OK ? pfld_plan_add_block(plan, region, name, bytes, error) : status;
+}
+
 static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_compiled *train,
                                   const struct pfld_compiled *infer, const struct pfld_trainer_options *o,
                                   struct pfld_error *error)
 {
 	struct pfld_plan *fresh = pfld_plan_create_empty();
 	if (!fresh) return pfld_fail_memory(error, 1, "the plan");
-	struct slot_layout layout = make_layout(train);
-	size_t slots = slot_bytes(&layout, o->batch, train->device->limits.alignment_bytes);
-	enum pfld_status status = PFLD_OK;
-	for (int32_t i = 0; status == PFLD_OK && i < (o->num_slots ? o->num_slots : 3); i++)
-		status = pfld_plan_add_block(fresh, "batch in flight", PFLD_MEMORY_BATCH, slots, error);
+	enum pfld_status status = add_slots(fresh, train, o, error);
 	if (status == PFLD_OK)
-		status = pfld_plan_add_block(fresh, "optimizer state", PFLD_MEMORY_OPTIMIZER,
-		                             pfld_optimizer_block_bytes(train, &o->optimizer), error);
+		status = add_own_region(fresh, "optimizer state", PFLD_MEMORY_OPTIMIZER,
+		                        pfld_optimizer_block_bytes(train, &o->optimizer), error);
 	pfld_plan_set_budget(fresh, o->memory_budget_bytes);
 	size_t scratch = pfld_optimizer_workspace_bytes(train, &o->optimizer);
 	if (status == PFLD_OK && scratch)
-		status = pfld_plan_add_block(fresh, "optimizer workspace", PFLD_MEMORY_WORKSPACE, scratch, error);
+		status = add_own_region(fresh, "optimizer workspace", PFLD_MEMORY_WORKSPACE, scratch, error);
 	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, train, "train", error);
 	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, infer, "infer", error);
 	if (status == PFLD_OK) status = pfld_plan_close(fresh, error);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The planner: lifetimes to offsets, by nothing but numbers. Greedy in several orders (Pisarchyk and Lee, arXiv 2001.03288,
+// for the first), of which the best is kept. Called by compile.c.
+#include "compile/plan.h"
+
+#include <stdlib.h>
+
+struct sort_item {
+	double weight;
+	int32_t first_op, index;
+};
+
+static int heavier_first(const void *a, const void *b)
+{
+	const struct sort_item *x = a, *y = b;
+	if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+	if (x->first_op != y->first_op) return x->first_op < y->first_op ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
+}
+
+static double by_size(double bytes, double ops)
+{
+	return bytes;
+}
+
+static double by_area(double bytes, double ops)
+{
+	return bytes * ops;
+}
+
+static double by_life(double bytes, double ops)
+{
+	return ops + bytes * 0x1p-60;
+}
+
+static double (*const weights[])(double bytes, double ops) = {by_size, by_area, by_life};
+
+struct placed {
+	size_t begin, end; // bytes
+	int32_t first_op, last_op;
+};
+
+struct layout {
+	struct sort_item *order;
+	struct placed *placed; // by rising begin
+	size_t *offsets, *best; // by place in tensors
+	size_t num;
+};
+
+static bool in_arena(const struct pfld_emit_tensor *tensor)
+{
+	return !tensor->persistent && tensor->last_op >= 0;
+}
+
+// The lowest offset where the tensor meets none of the placed ones that live with it.
+static size_t lowest_gap(const struct pfld_emit_tensor *tensor, const struct placed *placed, size_t num_placed, size_t bytes)
+{
+	size_t offset = 0;
+	for (size_t i = 0; i < num_placed && placed[i].begin < offset + bytes; i++)
+		if (placed[i].first_op <= tensor->last_op && tensor->first_op <= placed[i].last_op)
+			offset = PFLD_MAX(offset, placed[i].end);
+	return offset;
+}
+
+// One way of packing into layout->offsets; returns the bytes in all.
+static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t alignment)
+{
+	size_t end = 0;
+	qsort(layout->order, layout->num, sizeof *layout->order, heavier_first);
+	for (size_t i = 0; i < layout->num; i++) {
+		const struct pfld_emit_tensor *tensor = &tensors[layout->order[i].index];
+		size_t bytes = pfld_align(tensor->bytes, alignment);
+		struct placed fresh = {.begin = lowest_gap(tensor, layout->placed, i, bytes),
+		                       .first_op = tensor->first_op,
+		                       .last_op = tensor->last_op};
+		fresh.end = fresh.begin + bytes;
+		size_t at = i;
+		for (; at > 0 && layout->placed[at - 1].begin > fresh.begin; at--) layout->placed[at] = layout->placed[at - 1];
+		layout->placed[at] = fresh;
+		layout->offsets[layout->order[i].index] = fresh.begin;
+		end = PFLD_MAX(end, fresh.end);
+	}
+	return end;
+}
+
+// Every order once; layout->best becomes the offsets of the best one, whose bytes in all are returned.
+static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment)
+{
+	size_t least = SIZE_MAX;
+	for (size_t way = 0; way < PFLD_COUNT(weights); way++) {
+		layout->num = 0;
+		for (size_t i = 0; i < num_tensors; i++) {
+			const struct pfld_emit_tensor *t = &tensors[i];
+			double weight = weights[way]((double)t->bytes, (double)(t->last_op - t->first_op + 1));
+			if (in_arena(t)) layout->order[layout->num++] = (struct sort_item){weight, t->first_op, (int32_t)i};
+		}
+		size_t bytes = pack(layout, tensors, alignment);
+		if (bytes >= least) continue;
+		least = bytes;
+		size_t *swap = layout->best;
+		layout->best = layout->offsets;
+		layout->offsets = swap;
+	}
+	return least;
+}
+
+enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
+                                  size_t *arena_bytes, struct pfld_error *error)
+{
+	struct layout layout = {.order = pfld_calloc(num_tensors + 1, sizeof *layout.order),
+	                        .placed = pfld_calloc(num_tensors + 1, sizeof *layout.placed),
+	                        .offsets = pfld_calloc(num_tensors + 1, sizeof *layout.offsets),
+	                        .best = pfld_calloc(num_tensors + 1, sizeof *layout.best)};
+	enum pfld_status status = PFLD_OK;
+	if (layout.order && layout.placed && layout.offsets && layout.best) {
+		*arena_bytes = pack_best(&layout, tensors, num_tensors, alignment);
+		for (size_t i = 0; i < num_tensors; i++)
+			if (in_arena(&tensors[i])) tensors[i].offset_bytes = layout.best[i];
+	} else {
+		status = pfld_fail_memory(error, num_tensors * sizeof *layout.order, "planning");
+	}
+	free(layout.order);
+	free(layout.placed);
+	free(layout.offsets);
+	free(layout.best);
+	return status;
+}
