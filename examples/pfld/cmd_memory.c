@@ -2,19 +2,13 @@
 // pfld memory: what training or inference would take, planned to the byte, before anything is taken.
 #include "commands.h"
 #include "json_out.h"
+#include "memory_plan.h"
 #include "say.h"
 #include "train_config.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct memory_values {
-	const char *preset, *loss, *optimizer, *mode, *device;
-	double width;
-	int32_t batch_size, image_size, points, accumulate, threads;
-	bool flatten_head, all, json;
-};
 
 #define AT(field) offsetof(struct memory_values, field)
 // clang-format off
@@ -27,148 +21,209 @@ static const struct option OPTIONS[] = {
 	{"image_size", OPTION_INT, AT(image_size), "N", .low = 32, .high = 4096, .help = "side of the square input, a multiple of 16"},
 	{"loss", OPTION_CHOICE, AT(loss), .choices = "wing|pfld|pfld_compat|l1|l2|smooth_l1", .help = "pfld, pfld_compat bring the angle net"},
 	{"optimizer", OPTION_CHOICE, AT(optimizer), .choices = "sgd|adagrad|adadelta|rmsprop|adam|adamw", .help = "kind"},
-	{"accumulate", OPTION_INT, AT(accumulate), "N", .low = 1, .high = 65536, .help = "batches to an optimizer step"},
+	{"accumulate", OPTION_INT, AT(accumulate), "N", .low = 1, .high = 65536, .help = "batches to an optimizer step; batch norm sees each by itself"},
+	{"freeze", OPTION_STRING, AT(freeze), "PATTERN", .help = "parameters that do not train, by name: conv1/*,stage3_*"},
 	{"mode", OPTION_CHOICE, AT(mode), .choices = "train|infer", .help = "what is planned"},
+	{"slots", OPTION_INT, AT(slots), "N", .low = 1, .high = 16, .help = "batches in flight"},
 	{"device", OPTION_STRING, AT(device), "NAME", .help = "pfld devices lists them"},
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "(0: the CPUs of this process); workspace grows with them"},
-	{"all", OPTION_FLAG, AT(all), .help = "every tensor: where it lies and how long it lives"},
+	{"memory_budget", OPTION_BYTES, AT(memory_budget), "SIZE", .help = "keep the peak within this by computing again what is not kept, to the same bits (0: off)"},
+	{"all", OPTION_FLAG, AT(all), .help = "every layer, region and tensor: where it lies and how long it lives"},
+	{"svg", OPTION_STRING, AT(svg), "FILE", .help = "draw the plan: time across, addresses up"},
+	{"fit", OPTION_BYTES, AT(fit), "SIZE", .help = "the largest batch that fits in this, such as 2G"},
+	{"sweep", OPTION_FLAG, AT(sweep), .help = "the peak for batches of 8 to 128 and image sizes 96, 112, 128"},
 	{"json", OPTION_FLAG, AT(json), .help = "print JSON"},
 	{.name = NULL},
 };
 // clang-format on
 
-static enum pfld_status make_plan(struct pfld_plan **plan, struct network *network, const struct memory_values *values,
-								  struct pfld_error *error)
+struct session {
+	const struct command *command;
+	const struct memory_values *values;
+	struct pfld_device *device;
+};
+
+// ---- one plan ----
+
+static bool write_svg(const struct session *s, const struct pfld_plan *plan)
 {
-	static const char *const OUTPUTS[] = {"points"};
-	struct pfld_trainer_options trainer = {
-		.batch = values->batch_size, .accumulate = values->accumulate, .output = "points"};
-	struct pfld_program_options program = {
-		.batch = values->batch_size, .mode = PFLD_INFER, .outputs = OUTPUTS, .num_outputs = 1};
-	bool train = strcmp(values->mode, "train") == 0;
-	pfld_loss_from_name(values->loss, &trainer.loss.kind);
-	pfld_optimizer_from_name(values->optimizer, &trainer.optimizer.kind);
-	trainer.optimizer.momentum = trainer.optimizer.kind == PFLD_SGD ? TRAIN_DEFAULTS.momentum : 0;
-	struct pfld_model_options model = {.width = values->width,
-									   .num_points = values->points,
-									   .size = values->image_size,
-									   .flatten_head = values->flatten_head,
-									   .angles = train && pfld_loss_uses_angles(trainer.loss.kind)};
-	pfld_preset_from_name(values->preset, &model.preset);
-	network->net = pfld_net_create();
-	if (!network->net) return fail(error, PFLD_ERR_MEMORY, "out of memory for a net");
-	pfld_model_pfld(network->net, &model);
-	return train ? pfld_trainer_plan_create(plan, network->device, network->net, &trainer, error)
-				 : pfld_program_plan_create(plan, network->device, network->net, &program, error);
+	const struct memory_values *v = s->values;
+	struct pfld_plan_summary summary;
+	char title[256], shown[SHOWN_BYTES];
+	pfld_plan_summary(plan, &summary);
+	snprintf(title, sizeof title, "PFLD %s, width %g, %s, batch %d, %d x %d%s%s: %.2f MiB", v->preset, v->width,
+			 v->mode, (int)v->batch_size, (int)v->image_size, (int)v->image_size, memory_trains(v) ? ", " : "",
+			 memory_trains(v) ? v->optimizer : "", memory_mib(summary.planned_peak_bytes));
+	FILE *file = fopen(v->svg, "w");
+	bool done = file && memory_write_svg(plan, title, file);
+	if (file && fclose(file) != 0) done = false;
+	if (!done) say_error(s->command->name, "%s cannot be written: %s", show(shown, v->svg), strerror(errno));
+	return done;
 }
 
-static json_t *tensors_json(const struct pfld_plan *plan, int32_t num)
+static int show_plan(const struct session *s, struct pfld_error *error)
 {
-	json_t *tensors = json_array();
-	for (int32_t i = 0; i < num; i++) {
-		struct pfld_plan_tensor tensor;
-		pfld_plan_tensor(plan, i, &tensor);
-		json_array_append_new(tensors, json_pack("{s:s, s:s, s:s, s:b, s:i, s:I, s:I, s:i, s:i}", "name", tensor.name,
-												 "layer", tensor.layer, "class",
-												 pfld_memory_class_name(tensor.memory_class), "persistent",
-												 (int)tensor.persistent, "region", (int)tensor.region, "offset_bytes",
-												 (json_int_t)tensor.offset_bytes, "bytes", (json_int_t)tensor.bytes,
-												 "first_op", (int)tensor.first_op, "last_op", (int)tensor.last_op));
-	}
-	return tensors;
-}
-
-static json_t *ops_json(const struct pfld_plan *plan, int32_t num)
-{
-	json_t *ops = json_array();
-	for (int32_t i = 0; i < num; i++) json_array_append_new(ops, json_string(pfld_plan_op_name(plan, i)));
-	return ops;
-}
-
-static bool print_json(const struct command *command, const struct pfld_plan *plan, bool all)
-{
+	const struct memory_values *v = s->values;
+	struct pfld_plan *plan = NULL;
+	if (memory_plan(&plan, s->device, v, v->batch_size, v->image_size, error))
+		return say_failure(s->command->name, error);
+	bool done = true;
+	if (v->json)
+		done = json_print(s->command->name, memory_plan_json(plan, v->all));
+	else
+		memory_print_plan(plan, v->all);
+	if (done && v->svg) done = write_svg(s, plan);
 	struct pfld_plan_summary summary;
 	pfld_plan_summary(plan, &summary);
-	json_t *classes = json_object();
-	for (int i = 0; i < PFLD_MEMORY_NUM_CLASSES; i++)
-		json_object_set_new(classes, pfld_memory_class_name((enum pfld_memory_class)i),
-							json_integer((json_int_t)summary.by_class[i]));
-	json_t *root =
-		json_pack("{s:I, s:I, s:o, s:I, s:I, s:i, s:i}", "planned_peak_bytes", (json_int_t)summary.planned_peak_bytes,
-				  "lower_bound_bytes", (json_int_t)summary.lower_bound_bytes, "by_class", classes, "arena_bytes",
-				  (json_int_t)summary.arena_bytes, "host_bytes", (json_int_t)summary.host_bytes, "num_ops",
-				  (int)summary.num_ops, "num_tensors", (int)summary.num_tensors);
-	if (root && all) {
-		json_object_set_new(root, "ops", ops_json(plan, summary.num_ops));
-		json_object_set_new(root, "tensors", tensors_json(plan, summary.num_tensors));
+	pfld_plan_destroy(&plan);
+	if (done && v->memory_budget && summary.planned_peak_bytes > v->memory_budget) {
+		say_error(s->command->name, "a memory budget of %llu bytes cannot be kept; the smallest that can is %llu bytes",
+				  (unsigned long long)v->memory_budget, (unsigned long long)summary.smallest_budget_bytes);
+		done = false;
 	}
-	return json_print(command->name, root);
+	return done ? EXIT_GOOD : EXIT_BAD;
 }
 
-static double mib(uint64_t bytes)
+// ---- --fit ----
+
+static json_t *largest_json(const struct pfld_largest_batch *l)
 {
-	return (double)bytes / (1 << 20);
+	return json_pack("{s:i, s:i, s:I, s:I}", "batch", (int)l->batch, "smallest_batch", (int)l->smallest_batch, "bytes",
+					 (json_int_t)l->bytes, "next_bytes", (json_int_t)l->next_bytes);
 }
 
-static void print_tensors(const struct pfld_plan *plan, int32_t num)
+static void print_largest(const char *how, const struct pfld_largest_batch *l)
 {
-	printf("\n%-44s%-14s%8s%16s%14s%8s%8s\n", "tensor", "class", "region", "offset", "bytes", "from", "to");
-	for (int32_t i = 0; i < num; i++) {
-		struct pfld_plan_tensor tensor;
-		pfld_plan_tensor(plan, i, &tensor);
-		printf("%-44s%-14s%8d%16llu%14llu%8d%8d\n", tensor.name, pfld_memory_class_name(tensor.memory_class),
-			   (int)tensor.region, (unsigned long long)tensor.offset_bytes, (unsigned long long)tensor.bytes,
-			   (int)tensor.first_op, (int)tensor.last_op);
+	if (l->batch == 0)
+		printf("%s: none fits; a batch of %d takes %llu bytes (%.2f MiB)%s\n", how, (int)l->smallest_batch,
+			   (unsigned long long)l->next_bytes, memory_mib(l->next_bytes),
+			   l->smallest_batch > 1 ? ", and batch norm needs two faces" : "");
+	else if (l->next_bytes == 0)
+		printf("%s: batch %d, where the search ends, takes %.2f MiB\n", how, (int)l->batch, memory_mib(l->bytes));
+	else
+		printf("%s: batch %d takes %llu bytes (%.2f MiB), %d would take %llu\n", how, (int)l->batch,
+			   (unsigned long long)l->bytes, memory_mib(l->bytes), (int)l->batch + 1,
+			   (unsigned long long)l->next_bytes);
+}
+
+static int show_fit(const struct session *s, struct pfld_error *error)
+{
+	const struct memory_values *v = s->values;
+	struct pfld_largest_batch kept, again;
+	enum pfld_status status = memory_largest(&kept, s->device, v, false, error);
+	if (!status) status = memory_largest(&again, s->device, v, true, error);
+	if (status) return say_failure(s->command->name, error);
+	if (!v->json) {
+		printf("The largest batch in %llu bytes (%.2f MiB):\n", (unsigned long long)v->fit, memory_mib(v->fit));
+		print_largest("  at full speed", &kept);
+		if (memory_trains(v)) print_largest("  with that as --memory_budget", &again);
+		return EXIT_GOOD;
 	}
+	json_t *root = json_pack("{s:I, s:o}", "fit_bytes", (json_int_t)v->fit, "largest", largest_json(&kept));
+	if (root && memory_trains(v)) json_object_set_new(root, "largest_with_budget", largest_json(&again));
+	return json_print(s->command->name, root) ? EXIT_GOOD : EXIT_BAD;
 }
 
-static void print_table(const struct pfld_plan *plan, bool all)
+// ---- --sweep ----
+
+static const int32_t BATCHES[] = {8, 16, 32, 64, 128}, SIZES[] = {96, 112, 128};
+enum { NUM_BATCHES = 5, NUM_SIZES = 3 };
+
+static bool add_cell(json_t *cells, int32_t batch, int32_t size, const struct pfld_plan_summary *p, bool fits)
 {
-	struct pfld_plan_summary summary;
-	pfld_plan_summary(plan, &summary);
-	printf("%-16s%16s%12s\n", "", "bytes", "MiB");
-	for (int i = 0; i < PFLD_MEMORY_NUM_CLASSES; i++)
-		if (summary.by_class[i] > 0)
-			printf("%-16s%16llu%12.2f\n", pfld_memory_class_name((enum pfld_memory_class)i),
-				   (unsigned long long)summary.by_class[i], mib(summary.by_class[i]));
-	printf("%-16s%16llu%12.2f\n", "peak", (unsigned long long)summary.planned_peak_bytes,
-		   mib(summary.planned_peak_bytes));
-	printf("%-16s%16llu%12.2f\n", "lower bound", (unsigned long long)summary.lower_bound_bytes,
-		   mib(summary.lower_bound_bytes));
-	printf("\n%d ops, %d tensors; beside the plan %.2f MiB of small host objects\n", (int)summary.num_ops,
-		   (int)summary.num_tensors, mib(summary.host_bytes));
-	if (all) print_tensors(plan, summary.num_tensors);
+	return json_array_append_new(cells, json_pack("{s:i, s:i, s:I, s:I, s:I, s:f, s:b}", "batch_size", (int)batch,
+												  "image_size", (int)size, "planned_peak_bytes",
+												  (json_int_t)p->planned_peak_bytes, "lower_bound_bytes",
+												  (json_int_t)p->lower_bound_bytes, "smallest_budget_bytes",
+												  (json_int_t)p->smallest_budget_bytes, "predicted_time_ratio",
+												  p->predicted_time_ratio, "fits", (int)fits)) == 0;
+}
+
+static enum pfld_status sweep(const struct session *s, json_t *cells, struct pfld_error *error)
+{
+	if (!cells) {
+		printf("%-12s", "MiB");
+		for (int i = 0; i < NUM_SIZES; i++) printf("%8d x %d", (int)SIZES[i], (int)SIZES[i]);
+		printf("\n");
+	}
+	for (int b = 0; b < NUM_BATCHES; b++) {
+		if (!cells) printf("batch %-6d", (int)BATCHES[b]);
+		for (int i = 0; i < NUM_SIZES; i++) {
+			struct pfld_plan *plan = NULL;
+			struct pfld_plan_summary summary;
+			enum pfld_status status = memory_plan(&plan, s->device, s->values, BATCHES[b], SIZES[i], error);
+			if (status) return status;
+			pfld_plan_summary(plan, &summary);
+			pfld_plan_destroy(&plan);
+			bool fits = !summary.budget_bytes || summary.planned_peak_bytes <= summary.budget_bytes;
+			if (cells && !add_cell(cells, BATCHES[b], SIZES[i], &summary, fits))
+				return fail(error, PFLD_ERR_MEMORY, "out of memory for JSON");
+			if (!cells) printf("%13.2f%c", memory_mib(summary.planned_peak_bytes), fits ? ' ' : '*');
+		}
+		if (!cells) printf("\n");
+	}
+	if (!cells && s->values->memory_budget) printf("* the budget cannot be kept; this is the smallest that can\n");
+	return PFLD_OK;
+}
+
+static int show_sweep(const struct session *s, struct pfld_error *error)
+{
+	json_t *cells = s->values->json ? json_array() : NULL;
+	if (s->values->json && !cells) return json_print(s->command->name, NULL) ? EXIT_GOOD : EXIT_BAD;
+	if (sweep(s, cells, error)) {
+		json_decref(cells);
+		return say_failure(s->command->name, error);
+	}
+	if (!cells) return EXIT_GOOD;
+	return json_print(s->command->name, json_pack("{s:o}", "sweep", cells)) ? EXIT_GOOD : EXIT_BAD;
+}
+
+// ---- the command ----
+
+static bool check_values(const struct command *command, const struct memory_values *values)
+{
+	const char *wrong = NULL;
+	if (values->fit && values->sweep) wrong = "--fit and --sweep are two questions; ask one";
+	if ((values->fit || values->sweep) && (values->all || values->svg))
+		wrong = "--all and --svg show one plan, not many";
+	if (values->fit && values->memory_budget)
+		wrong = "--fit tells the batch with and without a budget; leave --memory_budget out";
+	if (!memory_trains(values) && values->memory_budget)
+		wrong = "--memory_budget is for training: inference keeps nothing";
+	if (!memory_trains(values) && values->freeze) wrong = "--freeze is for training";
+	if (wrong) say_error(command->name, "%s", wrong);
+	return !wrong;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct memory_values values = {.preset = "paper",
-								   .loss = "wing",
-								   .optimizer = "adam",
+	struct memory_values values = {.preset = TRAIN_DEFAULTS.preset,
+								   .loss = TRAIN_DEFAULTS.loss,
+								   .optimizer = TRAIN_DEFAULTS.optimizer,
 								   .mode = "train",
-								   .device = "auto",
-								   .width = 1,
-								   .batch_size = 32,
-								   .image_size = 112,
+								   .device = TRAIN_DEFAULTS.device,
+								   .width = TRAIN_DEFAULTS.width,
+								   .batch_size = TRAIN_DEFAULTS.batch_size,
+								   .image_size = TRAIN_DEFAULTS.image_size,
 								   .points = 98,
-								   .accumulate = 1};
+								   .accumulate = 1,
+								   .slots = 3};
 	struct arguments arguments;
 	struct network network = {NULL, NULL, NULL};
-	struct pfld_plan *plan = NULL;
 	struct pfld_error error;
 	int code;
 	if (!options_parse(command, argc, argv, &values, &arguments, &code)) return code;
+	if (option_given(command, &arguments, "fit") && values.fit == 0) {
+		say_error(command->name, "--fit: a size above 0 is expected");
+		return EXIT_USAGE;
+	}
+	if (!check_values(command, &values)) return EXIT_USAGE;
 	struct network_options options = {values.device, NULL, values.threads, say_log(command->name)};
-	enum pfld_status status = network_open_device(&network, &options, &error);
-	if (!status) status = make_plan(&plan, &network, &values, &error);
-	code = EXIT_GOOD;
-	if (status)
-		code = say_failure(command->name, &error);
-	else if (!values.json)
-		print_table(plan, values.all);
-	else if (!print_json(command, plan, values.all))
-		code = EXIT_BAD;
-	pfld_plan_destroy(&plan);
+	if (network_open_device(&network, &options, &error)) return say_failure(command->name, &error);
+	struct session session = {command, &values, network.device};
+	code = values.fit     ? show_fit(&session, &error)
+		   : values.sweep ? show_sweep(&session, &error)
+						  : show_plan(&session, &error);
 	network_close(&network);
 	return code;
 }
@@ -177,7 +232,11 @@ const struct command MEMORY_COMMAND = {
 	.name = "memory",
 	.summary = "plan the memory of training or inference, before anything is taken",
 	.operands = "",
-	.examples = "  pfld memory --batch_size 64\n  pfld memory --mode infer --width 0.25 --batch_size 1 --json\n",
+	.examples = "  pfld memory --batch_size 64\n"
+				"  pfld memory --preset pt --loss pfld --batch_size 64 --memory_budget 440M --svg plan.svg\n"
+				"  pfld memory --fit 2G\n"
+				"  pfld memory --sweep --memory_budget 1G\n"
+				"  pfld memory --mode infer --width 0.25 --batch_size 1 --json\n",
 	.options = OPTIONS,
 	.run = run,
 };

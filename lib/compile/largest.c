@@ -37,7 +37,7 @@ static int32_t between(const struct search *search, const struct probe *low, con
 	double middle = (double)low->batch + (high->batch - low->batch) / 2;
 	if (round % 2 == 0 && high->bytes > low->bytes && search->limit_bytes > low->bytes)
 		middle = low->batch + (double)(search->limit_bytes - low->bytes) / (double)(high->bytes - low->bytes) *
-		                          (high->batch - low->batch);
+								  (high->batch - low->batch);
 	return (int32_t)PFLD_MIN(PFLD_MAX(middle, (double)low->batch + 1), (double)high->batch - 1);
 }
 
@@ -47,8 +47,8 @@ static enum pfld_status climb(struct search *search, struct probe *low, struct p
 	enum pfld_status status = PFLD_OK;
 	struct probe before = {0, true, 0};
 	while (status == PFLD_OK && low->batch < PFLD_MOST_BATCH) {
-		double slope = low->bytes > before.bytes
-		                   ? (double)(low->bytes - before.bytes) / (low->batch - before.batch) : 1;
+		double slope =
+			low->bytes > before.bytes ? (double)(low->bytes - before.bytes) / (low->batch - before.batch) : 1;
 		double next = low->batch + PFLD_MAX(1.0, (double)(search->limit_bytes - low->bytes) / slope);
 		if (before.batch == 0) next = 2.0 * low->batch; // the first slope has the parameters in it
 		status = plan_for(search, (int32_t)PFLD_MIN(next, (double)PFLD_MOST_BATCH), high, error);
@@ -60,7 +60,7 @@ static enum pfld_status climb(struct search *search, struct probe *low, struct p
 }
 
 enum pfld_status pfld_find_largest_batch(struct pfld_largest_batch *largest, pfld_plan_maker *make, void *context,
-                                         uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
+										 uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
 {
 	struct search search = {make, context, limit_bytes, compute_again, 1};
 	struct probe low, high = {0};
@@ -75,8 +75,10 @@ enum pfld_status pfld_find_largest_batch(struct pfld_largest_batch *largest, pfl
 	for (int32_t round = 0; status == PFLD_OK && high.batch - low.batch > 1; round++) {
 		struct probe probe;
 		status = plan_for(&search, between(&search, &low, &high, round), &probe, error);
-		if (status == PFLD_OK && probe.fits) low = probe;
-		else if (status == PFLD_OK) high = probe;
+		if (status == PFLD_OK && probe.fits)
+			low = probe;
+		else if (status == PFLD_OK)
+			high = probe;
 	}
 	if (status != PFLD_OK) return status;
 	*largest = (struct pfld_largest_batch){low.batch, search.smallest_batch, low.bytes, high.fits ? 0 : high.bytes};
@@ -99,11 +101,12 @@ static enum pfld_status plan_program(struct pfld_plan **plan, void *context, int
 }
 
 enum pfld_status pfld_program_largest_batch(struct pfld_largest_batch *largest, struct pfld_device *device,
-                                            const struct pfld_net *net, const struct pfld_program_options *options,
-                                            uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
+											const struct pfld_net *net, const struct pfld_program_options *options,
+											uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
 {
 	if (!largest || !options)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_program_largest_batch() needs options and a place for the result");
+		return pfld_fail(error, PFLD_ERR_ARGUMENT,
+						 "pfld_program_largest_batch() needs options and a place for the result");
 	struct program_context context = {device, net, *options};
 	context.options.memory_budget_bytes = 0;
 	return pfld_find_largest_batch(largest, plan_program, &context, limit_bytes, compute_again, error);

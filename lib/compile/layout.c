@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The planner: lifetimes to offsets, by nothing but numbers. Greedy in several orders (Pisarchyk and Lee, arXiv 2001.03288,
-// for the first), of which the best is kept. Called by compile.c.
+// The planner: lifetimes to offsets, by nothing but numbers. Greedy in several orders (Pisarchyk and Lee, arXiv
+// 2001.03288, for the first), of which the best is kept. Called by compile.c.
 #include "compile/plan.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct placed {
 
 struct layout {
 	struct sort_item *order;
-	struct placed *placed; // by rising begin
+	struct placed *placed;  // by rising begin
 	size_t *offsets, *best; // by place in tensors
 	size_t num;
 };
@@ -53,7 +53,8 @@ static bool in_arena(const struct pfld_emit_tensor *tensor)
 }
 
 // The lowest offset where the tensor meets none of the placed ones that live with it.
-static size_t lowest_gap(const struct pfld_emit_tensor *tensor, const struct placed *placed, size_t num_placed, size_t bytes)
+static size_t lowest_gap(const struct pfld_emit_tensor *tensor, const struct placed *placed, size_t num_placed,
+						 size_t bytes)
 {
 	size_t offset = 0;
 	for (size_t i = 0; i < num_placed && placed[i].begin < offset + bytes; i++)
@@ -71,8 +72,8 @@ static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors
 		const struct pfld_emit_tensor *tensor = &tensors[layout->order[i].index];
 		size_t bytes = pfld_align(tensor->bytes, alignment);
 		struct placed fresh = {.begin = lowest_gap(tensor, layout->placed, i, bytes),
-		                       .first_op = tensor->first_op,
-		                       .last_op = tensor->last_op};
+							   .first_op = tensor->first_op,
+							   .last_op = tensor->last_op};
 		fresh.end = fresh.begin + bytes;
 		size_t at = i;
 		for (; at > 0 && layout->placed[at - 1].begin > fresh.begin; at--) layout->placed[at] = layout->placed[at - 1];
@@ -84,7 +85,8 @@ static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors
 }
 
 // Every order once; layout->best becomes the offsets of the best one, whose bytes in all are returned.
-static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment)
+static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t num_tensors,
+						size_t alignment)
 {
 	size_t least = SIZE_MAX;
 	for (size_t way = 0; way < PFLD_COUNT(weights); way++) {
@@ -105,12 +107,12 @@ static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *te
 }
 
 enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
-                                  size_t *arena_bytes, struct pfld_error *error)
+								  size_t *arena_bytes, struct pfld_error *error)
 {
 	struct layout layout = {.order = pfld_calloc(num_tensors + 1, sizeof *layout.order),
-	                        .placed = pfld_calloc(num_tensors + 1, sizeof *layout.placed),
-	                        .offsets = pfld_calloc(num_tensors + 1, sizeof *layout.offsets),
-	                        .best = pfld_calloc(num_tensors + 1, sizeof *layout.best)};
+							.placed = pfld_calloc(num_tensors + 1, sizeof *layout.placed),
+							.offsets = pfld_calloc(num_tensors + 1, sizeof *layout.offsets),
+							.best = pfld_calloc(num_tensors + 1, sizeof *layout.best)};
 	enum pfld_status status = PFLD_OK;
 	if (layout.order && layout.placed && layout.offsets && layout.best) {
 		*arena_bytes = pack_best(&layout, tensors, num_tensors, alignment);

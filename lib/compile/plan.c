@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plan as something to read: regions, tensors, ops, and what they come to at the peak. Takes no device memory; offsets
-// within programs are layout.c's. Called by program.c and the trainer.
+// The plan as something to read: regions, tensors, ops, and what they come to at the peak. Takes no device memory;
+// offsets within programs are layout.c's. Called by program.c and the trainer.
 #include "compile/plan.h"
 
 #include <stdio.h>
@@ -56,8 +56,8 @@ void pfld_plan_destroy(struct pfld_plan **plan)
 
 // ---- adding ----
 
-static enum pfld_status take_region(struct pfld_plan *plan, char *name, enum pfld_memory_class memory_class, size_t bytes,
-                                    int32_t *region, struct pfld_error *error)
+static enum pfld_status take_region(struct pfld_plan *plan, char *name, enum pfld_memory_class memory_class,
+									size_t bytes, int32_t *region, struct pfld_error *error)
 {
 	if (!name || !pfld_grow(&plan->regions, &plan->regions_capacity, plan->num_regions + 1, sizeof *plan->regions)) {
 		free(name);
@@ -69,13 +69,13 @@ static enum pfld_status take_region(struct pfld_plan *plan, char *name, enum pfl
 }
 
 enum pfld_status pfld_plan_add_region(struct pfld_plan *plan, const char *name, enum pfld_memory_class memory_class,
-                                      int32_t *region, struct pfld_error *error)
+									  int32_t *region, struct pfld_error *error)
 {
 	return take_region(plan, pfld_strdup(name), memory_class, 0, region, error);
 }
 
 static enum pfld_status add_item(struct pfld_plan *plan, char *name, char *layer, const struct pfld_plan_tensor *tensor,
-                                 struct pfld_error *error)
+								 struct pfld_error *error)
 {
 	if (!name || !layer || !pfld_grow(&plan->items, &plan->items_capacity, plan->num_items + 1, sizeof *plan->items)) {
 		free(name);
@@ -87,55 +87,55 @@ static enum pfld_status add_item(struct pfld_plan *plan, char *name, char *layer
 }
 
 enum pfld_status pfld_plan_add_block(struct pfld_plan *plan, int32_t region, const char *name, size_t bytes,
-                                     struct pfld_error *error)
+									 struct pfld_error *error)
 {
 	struct pfld_plan_tensor tensor = {.memory_class = plan->regions[region].memory_class,
-	                                  .persistent = true,
-	                                  .region = region,
-	                                  .offset_bytes = plan->regions[region].bytes,
-	                                  .bytes = bytes,
-	                                  .last_op = INT32_MAX};
+									  .persistent = true,
+									  .region = region,
+									  .offset_bytes = plan->regions[region].bytes,
+									  .bytes = bytes,
+									  .last_op = INT32_MAX};
 	enum pfld_status status = add_item(plan, pfld_strdup(name), pfld_strdup(""), &tensor, error);
 	if (status == PFLD_OK) plan->regions[region].bytes += bytes;
 	return status;
 }
 
 static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_compiled *compiled, size_t index,
-                                   const int32_t *regions, int32_t op_base, struct pfld_error *error)
+								   const int32_t *regions, int32_t op_base, struct pfld_error *error)
 {
 	const struct pfld_emit_tensor *t = &compiled->emit.tensors[index];
 	enum pfld_home home = compiled->homes[index];
 	if (regions[home] < 0 || (home == PFLD_HOME_ARENA && t->last_op < 0)) return PFLD_OK;
 	const char *layer = t->layer >= 0 ? compiled->net->layers[t->layer].name : "";
 	struct pfld_plan_tensor tensor = {
-	    .memory_class = t->memory_class,
-	    .persistent = t->persistent,
-	    .region = regions[home],
-	    .offset_bytes = t->offset_bytes,
-	    .bytes = pfld_align(t->bytes, compiled->device->limits.alignment_bytes),
-	    .first_op = t->persistent ? 0 : op_base + t->first_op,
-	    .last_op = t->persistent ? INT32_MAX : op_base + t->last_op,
+		.memory_class = t->memory_class,
+		.persistent = t->persistent,
+		.region = regions[home],
+		.offset_bytes = t->offset_bytes,
+		.bytes = pfld_align(t->bytes, compiled->device->limits.alignment_bytes),
+		.first_op = t->persistent ? 0 : op_base + t->first_op,
+		.last_op = t->persistent ? INT32_MAX : op_base + t->last_op,
 	};
 	char *name = t->param >= 0 ? pfld_strprintf("%s%s", compiled->net->params[t->param].info.name,
-	                                            t->memory_class == PFLD_MEMORY_GRADIENTS ? " gradient" : "")
-	             : *layer      ? pfld_strprintf("%s %s", layer, t->role)
-	                           : pfld_strdup(t->role);
+												t->memory_class == PFLD_MEMORY_GRADIENTS ? " gradient" : "")
+				 : *layer      ? pfld_strprintf("%s %s", layer, t->role)
+							   : pfld_strdup(t->role);
 	return add_item(plan, name, pfld_strdup(layer), &tensor, error);
 }
 
 // Where the program's tensors go, by home: parameters and arena are one region for all programs, the others their own.
 // -1: counted already, or nothing there.
 static enum pfld_status add_homes(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
-                                  int32_t regions[PFLD_NUM_HOMES], struct pfld_error *error)
+								  int32_t regions[PFLD_NUM_HOMES], struct pfld_error *error)
 {
 	static const struct {
 		const char *name;
 		enum pfld_memory_class memory_class;
 	} homes[PFLD_NUM_HOMES] = {
-	    [PFLD_HOME_WEIGHTS] = {"parameters", PFLD_MEMORY_PARAMETERS},
-	    [PFLD_HOME_GRADIENTS] = {"gradients", PFLD_MEMORY_GRADIENTS},
-	    [PFLD_HOME_BATCH] = {"inputs and targets", PFLD_MEMORY_BATCH},
-	    [PFLD_HOME_ARENA] = {"arena", PFLD_MEMORY_ACTIVATIONS},
+		[PFLD_HOME_WEIGHTS] = {"parameters", PFLD_MEMORY_PARAMETERS},
+		[PFLD_HOME_GRADIENTS] = {"gradients", PFLD_MEMORY_GRADIENTS},
+		[PFLD_HOME_BATCH] = {"inputs and targets", PFLD_MEMORY_BATCH},
+		[PFLD_HOME_ARENA] = {"arena", PFLD_MEMORY_ACTIVATIONS},
 	};
 	enum pfld_status status = PFLD_OK;
 	for (int32_t home = 0; status == PFLD_OK && home < PFLD_NUM_HOMES; home++) {
@@ -164,7 +164,7 @@ static uint64_t compiled_bytes(const struct pfld_compiled *compiled)
 }
 
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
-                                       struct pfld_error *error)
+									   struct pfld_error *error)
 {
 	int32_t op_base = (int32_t)plan->num_ops, regions[PFLD_NUM_HOMES];
 	for (size_t i = 0; i < compiled->emit.num_ops; i++) {
@@ -186,7 +186,7 @@ enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld
 	if (compiled->mode == PFLD_TRAIN) plan->time_ratio = compiled->time_ratio;
 	if (compiled->uses_batch_statistics) plan->summary.smallest_batch = 2;
 	plan->summary.host_bytes += compiled->emit.ops_capacity * sizeof(struct pfld_op) +
-	                            compiled->emit.tensors_capacity * sizeof(struct pfld_emit_tensor);
+								compiled->emit.tensors_capacity * sizeof(struct pfld_emit_tensor);
 	return PFLD_OK;
 }
 
@@ -203,7 +203,8 @@ static bool lives_at(const struct pfld_plan_tensor *tensor, int32_t op)
 }
 
 // The first op at which the most is live, and how much that is.
-static enum pfld_status find_peak(const struct pfld_plan *plan, int32_t *peak_op, uint64_t *most, struct pfld_error *error)
+static enum pfld_status find_peak(const struct pfld_plan *plan, int32_t *peak_op, uint64_t *most,
+								  struct pfld_error *error)
 {
 	// By adding where tensors begin and taking away behind their end.
 	int64_t *change = pfld_calloc(plan->num_ops + 2, sizeof *change), live = 0;

@@ -16,11 +16,12 @@ static enum pfld_status plan_trainer(struct pfld_plan **plan, void *context, int
 }
 
 enum pfld_status pfld_trainer_largest_batch(struct pfld_largest_batch *largest, struct pfld_device *device,
-                                            const struct pfld_net *net, const struct pfld_trainer_options *options,
-                                            uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
+											const struct pfld_net *net, const struct pfld_trainer_options *options,
+											uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
 {
 	if (!largest || !options)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_trainer_largest_batch() needs options and a place for the result");
+		return pfld_fail(error, PFLD_ERR_ARGUMENT,
+						 "pfld_trainer_largest_batch() needs options and a place for the result");
 	struct context context = {device, net, *options};
 	context.options.memory_budget_bytes = 0;
 	return pfld_find_largest_batch(largest, plan_trainer, &context, limit_bytes, compute_again, error);
