@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How fast a whole training step of PFLD is: forward, loss, backward and optimizer on one batch that stays the same, loss
-// `pfld` with the angle net. Reports images a second, the share of this machine's peak, and the planned memory.
+// `pfld` with the angle net. Reports images a second, the share of this machine's peak, the planned memory and the resident.
 #include "peak.h"
 
 #include <getopt.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct options {
 	enum pfld_preset preset;
@@ -87,7 +88,7 @@ static int ascending(const void *a, const void *b)
 }
 
 struct result {
-	double median_s, min_s, peak_gflops, macs;
+	double median_s, min_s, peak_gflops, macs, resident_mib;
 	struct pfld_plan_summary plan;
 };
 
@@ -107,14 +108,16 @@ static enum pfld_status measure(struct pfld_trainer *trainer, const struct optio
 	struct pfld_batch *batch = pfld_trainer_slots(trainer, NULL);
 	struct peak peak;
 	fill_batch(batch, o);
-	enum pfld_status status = peak_create(&peak, o->threads ? o->threads : pfld_default_num_threads(), error);
+	double loss, *peaks = times + o->steps;
+	enum pfld_status status = pfld_trainer_step(trainer, batch, &loss, error);
+	// The most that this process has held, before looking at the machine's peak takes memory of its own.
+	struct rusage usage;
+	if (getrusage(RUSAGE_SELF, &usage) == 0) result->resident_mib = (double)usage.ru_maxrss / 1024;
+	if (status == PFLD_OK) status = peak_create(&peak, o->threads ? o->threads : pfld_default_num_threads(), error);
 	if (status != PFLD_OK) return status;
-	double *peaks = times + o->steps;
-	for (int32_t i = -1; status == PFLD_OK && i < o->steps; i++) {
-		double loss;
+	for (int32_t i = 0; status == PFLD_OK && i < o->steps; i++) {
 		uint64_t start = pfld_now_ns();
 		status = pfld_trainer_step(trainer, batch, &loss, error);
-		if (i < 0) continue;
 		times[i] = (double)(pfld_now_ns() - start) * 1e-9;
 		peaks[i] = peak_gflops(&peak);
 	}
@@ -165,15 +168,16 @@ static void print(const struct pfld_device *device, const struct options *o, con
 	    o->json ? "{\"preset\": \"%s\", \"width\": %g, \"batch_size\": %d, \"image_size\": %d, \"threads\": %d, \"level\": \"%s\", "
 	              "\"step_s_median\": %.6f, \"step_s_min\": %.6f, \"images_per_s_median\": %.3f, \"images_per_s_best\": %.3f, "
 	              "\"gflops\": %.2f, \"peak_gflops\": %.2f, \"share_of_peak\": %.3f, \"planned_peak_bytes\": %.0f, "
-	              "\"predicted_time_ratio\": %.4f}\n"
+	              "\"resident_mib\": %.1f, \"predicted_time_ratio\": %.4f}\n"
 	            : "preset %s, width %g, batch %d, image %d, %d threads, level %s\n"
 	              "step    %.4f s median, %.4f s best\n"
 	              "speed   %.1f images/s median, %.1f best\n"
 	              "compute %.1f GFLOP/s, this machine's peak %.1f (share %.2f)\n"
-	              "memory  %.0f bytes planned; predicted time, to a step without a budget: %.3f\n";
+	              "memory  %.0f bytes planned, process %.1f MiB resident at most; predicted time, to a step without a "
+	              "budget: %.3f\n";
 	printf(format, pfld_preset_name(o->preset), o->width, o->batch, o->size, pfld_device_num_threads(device),
 	       pfld_device_level(device), r->median_s, r->min_s, o->batch / r->median_s, o->batch / r->min_s, gflops,
-	       r->peak_gflops, gflops / r->peak_gflops, plan, r->plan.predicted_time_ratio);
+	       r->peak_gflops, gflops / r->peak_gflops, plan, r->resident_mib, r->plan.predicted_time_ratio);
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 1280, HEIGHT = 760, LEFT = 76, RIGHT = 150, TOP = 64, BOTTOM = 40, NUM_TICKS = 8 };
+enum { WIDTH = 1280, HEIGHT = 760, LEFT = 76, RIGHT = 150, TOP = 64, BOTTOM = 40, MAX_TICKS = 10 };
 
 static const char *const COLOURS[PFLD_MEMORY_NUM_CLASSES] = {
 	[PFLD_MEMORY_PARAMETERS] = "#4e79a7",  [PFLD_MEMORY_GRADIENTS] = "#f28e2b", [PFLD_MEMORY_OPTIMIZER] = "#76b7b2",
@@ -66,14 +66,15 @@ static uint64_t region_begin(const struct picture *p, int32_t index)
 
 static void draw_tensors(const struct picture *p)
 {
-	fputs("<g stroke=\"#fff\" stroke-width=\"0.2\">\n", p->file);
+	fputs("<g shape-rendering=\"crispEdges\">\n", p->file);
 	for (int32_t i = 0; i < p->summary.num_tensors; i++) {
 		struct pfld_plan_tensor t;
 		pfld_plan_tensor(p->plan, i, &t);
 		uint64_t begin = region_begin(p, t.region) + t.offset_bytes;
-		double x = x_of(p, t.first_op), top = y_of(p, begin + t.bytes);
-		fprintf(p->file, "<rect class=\"%c\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-				'a' + (int)t.memory_class, x, top, x_of(p, t.last_op + 1) - x, y_of(p, begin) - top);
+		double x = x_of(p, t.first_op), top = y_of(p, begin + t.bytes), height = y_of(p, begin) - top;
+		fprintf(p->file, "<rect class=\"%c\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"%s><title>",
+				'a' + (int)t.memory_class, x, top, x_of(p, t.last_op + 1) - x, height,
+				height > 2 ? " stroke=\"#fff\" stroke-width=\"1\"" : "");
 		put(p->file, t.name);
 		fprintf(p->file, ": %llu bytes (%.2f MiB) %s, op %d ", (unsigned long long)t.bytes, memory_mib(t.bytes),
 				pfld_memory_class_name(t.memory_class), (int)t.first_op);
@@ -85,24 +86,40 @@ static void draw_tensors(const struct picture *p)
 	fputs("</g>\n", p->file);
 }
 
+// 1, 2 or 5 times a power of ten, in MiB.
+static double tick_step(double most)
+{
+	double step = 0.001;
+	for (int i = 0; most / step > MAX_TICKS; i++) step *= i % 3 == 1 ? 2.5 : 2;
+	return step;
+}
+
 static void draw_axes(const struct picture *p)
 {
-	char text[160];
-	for (int i = 0; i <= NUM_TICKS; i++) {
-		uint64_t address = p->summary.planned_peak_bytes / NUM_TICKS * (uint64_t)i;
+	char text[96];
+	double step = tick_step(memory_mib(p->summary.planned_peak_bytes));
+	for (int i = 0; i <= MAX_TICKS; i++) {
+		uint64_t address = (uint64_t)(step * i * (1 << 20));
+		if (address > p->summary.planned_peak_bytes) break;
 		double y = y_of(p, address);
 		fprintf(p->file, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT);
-		snprintf(text, sizeof text, "%.1f MiB", memory_mib(address));
+		snprintf(text, sizeof text, "%g MiB", step * i);
 		put_text(p, LEFT - 6, y + 4, "end", text);
 	}
-	double x = x_of(p, p->summary.peak_op);
-	fprintf(p->file, "<path d=\"M%.1f %dV%d\" stroke=\"#000\" stroke-dasharray=\"3 3\"/>\n", x, TOP, HEIGHT - BOTTOM);
-	snprintf(text, sizeof text, "peak: op %d, %s", (int)p->summary.peak_op,
-			 pfld_plan_op_name(p->plan, p->summary.peak_op));
-	put_text(p, x, TOP - 8, x > WIDTH / 2 ? "end" : "start", text);
 	snprintf(text, sizeof text, "op 0 to %d, in the order in which they run; programs one behind the other",
 			 (int)p->summary.num_ops - 1);
 	put_text(p, LEFT, HEIGHT - BOTTOM + 22, "start", text);
+}
+
+static void draw_peak(const struct picture *p)
+{
+	char text[160];
+	double x = x_of(p, p->summary.peak_op);
+	fprintf(p->file, "<path d=\"M%.1f %dV%d\" stroke=\"#000\" stroke-dasharray=\"3 3\" pointer-events=\"none\"/>\n", x,
+			TOP, HEIGHT - BOTTOM);
+	snprintf(text, sizeof text, "peak: op %d, %s", (int)p->summary.peak_op,
+			 pfld_plan_op_name(p->plan, p->summary.peak_op));
+	put_text(p, x, TOP - 8, x > WIDTH / 2 ? "end" : "start", text);
 }
 
 static void draw_legend(const struct picture *p)
@@ -136,6 +153,7 @@ bool memory_write_svg(const struct pfld_plan *plan, const char *title, FILE *fil
 	fputs("</g>\n", file);
 	draw_axes(&p);
 	draw_tensors(&p);
+	draw_peak(&p);
 	draw_legend(&p);
 	fputs("</svg>\n", file);
 	return fflush(file) == 0 && !ferror(file);
