@@ -222,6 +222,7 @@ enum pfld_status pfld_compile_once(struct pfld_compiled *compiled, struct pfld_d
 	if (status == PFLD_OK) status = pfld_drop_dead(compiled, error);
 	if (status == PFLD_OK) status = measure(compiled, error);
 	if (status == PFLD_OK) find_lifetimes(compiled);
+	if (status == PFLD_OK) pfld_work_in_place(&compiled->emit);
 	if (status == PFLD_OK) status = place(compiled, error);
 	if (status != PFLD_OK) pfld_compiled_finish(compiled);
 	return status;

@@ -55,6 +55,8 @@ void pfld_emit_backward(struct pfld_emit *emit, const struct pfld_blocks *blocks
 enum pfld_status pfld_make_readable(struct pfld_compiled *compiled, struct pfld_error *error) PFLD_MUST_USE;
 // dead.c: leave out what backward computes and nobody reads.
 enum pfld_status pfld_drop_dead(struct pfld_compiled *compiled, struct pfld_error *error) PFLD_MUST_USE;
+// in_place.c: results that go on in the memory of a source.
+void pfld_work_in_place(struct pfld_emit *emit);
 // gather.c: statistics and sums by the ops that write what they are of.
 void pfld_gather(struct pfld_compiled *compiled);
 // loss.c: the loss op over the outputs, its targets as inputs.

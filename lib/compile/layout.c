@@ -43,6 +43,7 @@ struct placed {
 struct layout {
 	struct sort_item *order;
 	struct placed *placed;  // by rising begin
+	int32_t *last_op;       // by place in tensors: of the tensor and all that continue it
 	size_t *offsets, *best; // by place in tensors
 	size_t num;
 };
@@ -52,8 +53,15 @@ static bool in_arena(const struct pfld_emit_tensor *tensor)
 	return !tensor->persistent && tensor->last_op >= 0;
 }
 
+// The tensor whose memory this one lies in: itself, or the first of those that it continues.
+static size_t owner_of(const struct pfld_emit_tensor *tensors, size_t index)
+{
+	while (tensors[index].continues >= 0) index = (size_t)tensors[index].continues;
+	return index;
+}
+
 // The lowest offset where the tensor meets none of the placed ones that live with it.
-static size_t lowest_gap(const struct pfld_emit_tensor *tensor, const struct placed *placed, size_t num_placed,
+static size_t lowest_gap(const struct placed *tensor, const struct placed *placed, size_t num_placed,
 						 size_t bytes)
 {
 	size_t offset = 0;
@@ -69,16 +77,15 @@ static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors
 	size_t end = 0;
 	qsort(layout->order, layout->num, sizeof *layout->order, heavier_first);
 	for (size_t i = 0; i < layout->num; i++) {
-		const struct pfld_emit_tensor *tensor = &tensors[layout->order[i].index];
-		size_t bytes = pfld_align(tensor->bytes, alignment);
-		struct placed fresh = {.begin = lowest_gap(tensor, layout->placed, i, bytes),
-							   .first_op = tensor->first_op,
-							   .last_op = tensor->last_op};
+		int32_t index = layout->order[i].index;
+		size_t bytes = pfld_align(tensors[index].bytes, alignment);
+		struct placed fresh = {.first_op = tensors[index].first_op, .last_op = layout->last_op[index]};
+		fresh.begin = lowest_gap(&fresh, layout->placed, i, bytes);
 		fresh.end = fresh.begin + bytes;
 		size_t at = i;
 		for (; at > 0 && layout->placed[at - 1].begin > fresh.begin; at--) layout->placed[at] = layout->placed[at - 1];
 		layout->placed[at] = fresh;
-		layout->offsets[layout->order[i].index] = fresh.begin;
+		layout->offsets[index] = fresh.begin;
 		end = PFLD_MAX(end, fresh.end);
 	}
 	return end;
@@ -93,8 +100,8 @@ static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *te
 		layout->num = 0;
 		for (size_t i = 0; i < num_tensors; i++) {
 			const struct pfld_emit_tensor *t = &tensors[i];
-			double weight = weights[way]((double)t->bytes, (double)(t->last_op - t->first_op + 1));
-			if (in_arena(t)) layout->order[layout->num++] = (struct sort_item){weight, t->first_op, (int32_t)i};
+			double weight = weights[way]((double)t->bytes, (double)(layout->last_op[i] - t->first_op + 1));
+			if (in_arena(t) && t->continues < 0) layout->order[layout->num++] = (struct sort_item){weight, t->first_op, (int32_t)i};
 		}
 		size_t bytes = pack(layout, tensors, alignment);
 		if (bytes >= least) continue;
@@ -111,18 +118,24 @@ enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_t
 {
 	struct layout layout = {.order = pfld_calloc(num_tensors + 1, sizeof *layout.order),
 							.placed = pfld_calloc(num_tensors + 1, sizeof *layout.placed),
+							.last_op = pfld_calloc(num_tensors + 1, sizeof *layout.last_op),
 							.offsets = pfld_calloc(num_tensors + 1, sizeof *layout.offsets),
 							.best = pfld_calloc(num_tensors + 1, sizeof *layout.best)};
 	enum pfld_status status = PFLD_OK;
-	if (layout.order && layout.placed && layout.offsets && layout.best) {
+	if (layout.order && layout.placed && layout.last_op && layout.offsets && layout.best) {
+		for (size_t i = 0; i < num_tensors; i++) {
+			size_t owner = owner_of(tensors, i);
+			layout.last_op[owner] = PFLD_MAX(layout.last_op[owner], tensors[i].last_op);
+		}
 		*arena_bytes = pack_best(&layout, tensors, num_tensors, alignment);
 		for (size_t i = 0; i < num_tensors; i++)
-			if (in_arena(&tensors[i])) tensors[i].offset_bytes = layout.best[i];
+			if (in_arena(&tensors[i])) tensors[i].offset_bytes = layout.best[owner_of(tensors, i)];
 	} else {
 		status = pfld_fail_memory(error, num_tensors * sizeof *layout.order, "planning");
 	}
 	free(layout.order);
 	free(layout.placed);
+	free(layout.last_op);
 	free(layout.offsets);
 	free(layout.best);
 	return status;

@@ -71,6 +71,7 @@ struct pfld_operand pfld_emit_tensor(struct pfld_emit *emit, int32_t layer, cons
 	    .role = role,
 	    .layer = layer,
 	    .param = -1,
+	    .continues = -1,
 	    .memory_class = memory_class,
 	    .per_sample = per_sample,
 	    .elements = (size_t)h * (size_t)w * (size_t)c,

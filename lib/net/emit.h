@@ -18,6 +18,7 @@ struct pfld_emit_tensor {
 	size_t elements;  // per sample, or in all
 	size_t bytes;     // elements x batch, or what a workspace asked for
 	int32_t first_op, last_op;
+	int32_t continues; // tensor that ends where this one begins, in the same memory; -1: none
 	struct pfld_region *region;
 	size_t offset_bytes;
 };
