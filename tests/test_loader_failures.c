@@ -256,8 +256,8 @@ START_TEST(bad_files_cost_no_descriptor)
 	static struct record record;
 	record_batches(loader, 2, &record);
 	ck_assert_uint_eq(pfld_loader_skips(loader, NULL) + 20, 120);
+	pfld_loader_close(&loader); // whose threads read ahead until now
 	ck_assert_int_eq(open_descriptors(), before);
-	pfld_loader_close(&loader);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	pfld_dataset_close(&dataset);
 }

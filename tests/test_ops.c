@@ -261,7 +261,7 @@ struct bn_inputs {
 	double *dy, *x, *scale, *shift, *mean, *inv_std;
 };
 
-static struct bn_inputs bn_gradient_inputs(struct op_case *t, int32_t s)
+static struct bn_inputs bn_gradient_inputs(struct op_case *t, int32_t s, bool sums)
 {
 	int32_t n = shapes[s].n, h = shapes[s].h, w = shapes[s].w, c = shapes[s].c, extra = shapes[s].extra;
 	struct bn_inputs in = {
@@ -270,13 +270,13 @@ static struct bn_inputs bn_gradient_inputs(struct op_case *t, int32_t s)
 		.scale = add_shared(t, 2, c, -2, 2),
 		.shift = add_shared(t, 3, c, -1, 1),
 		.mean = add_shared(t, 4, c, 0, 0),
-		.inv_std = add_shared(t, 5, c, 0, 0),
+		.inv_std = sums ? add_shared(t, 5, c, 0, 0) : NULL,
 	};
 	for (int32_t j = 0; j < c; j++) {
 		double m2;
 		statistics_of(in.x, n * h * w, c, j, &in.mean[j], &m2);
 		in.mean[j] = (float)in.mean[j];
-		in.inv_std[j] = (float)(1 / sqrt(m2 / (n * h * w) + 1e-2));
+		if (sums) in.inv_std[j] = (float)(1 / sqrt(m2 / (n * h * w) + 1e-2));
 	}
 	return in;
 }
@@ -286,7 +286,7 @@ static void bn_sums_one(int32_t s, enum pfld_act kind, bool accumulate)
 	int32_t n = shapes[s].n, c = shapes[s].c, count = n * shapes[s].h * shapes[s].w;
 	struct op_case t = new_case(PFLD_OP_BN_GRADIENT_SUMS, n, SEED);
 	t.op.attr.act = (struct pfld_act_attr){.act = kind, .slope = 0.25};
-	struct bn_inputs in = bn_gradient_inputs(&t, s);
+	struct bn_inputs in = bn_gradient_inputs(&t, s, true);
 	for (int32_t i = 0; i < 4; i++) add_shared_dst(&t, i, c);
 	t.op.gradient[2] = t.op.gradient[3] = true;
 	t.run.accumulate_gradients = accumulate;
@@ -313,7 +313,7 @@ static void bn_gradient_one(int32_t s, enum pfld_act kind, bool add)
 	int32_t n = shapes[s].n, h = shapes[s].h, w = shapes[s].w, c = shapes[s].c, count = n * h * w;
 	struct op_case t = new_case(PFLD_OP_BN_GRADIENT, n, SEED);
 	t.op.attr.act = (struct pfld_act_attr){.act = kind, .slope = 0.25};
-	struct bn_inputs in = bn_gradient_inputs(&t, s);
+	struct bn_inputs in = bn_gradient_inputs(&t, s, false);
 	double *mean_dz = add_shared(&t, 5, c, -1, 1), *slope_x = add_shared(&t, 6, c, -1, 1);
 	double *dx = add_dst(&t, 0, h, w, c, shapes[s].extra), *before = add ? fill_dst(&t, 0, -1, 1) : NULL;
 	t.op.accumulate[0] = add;
