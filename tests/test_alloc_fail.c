@@ -172,6 +172,18 @@ static void destroy_plan(void)
 	pfld_plan_destroy(&plan);
 }
 
+static struct pfld_largest_batch largest;
+
+static enum pfld_status find_largest_batch(void)
+{
+	return pfld_trainer_largest_batch(&largest, device, net, &training, 40 << 20, true, &error);
+}
+
+static void forget_largest_batch(void)
+{
+	largest = (struct pfld_largest_batch){0};
+}
+
 static enum pfld_status step(void)
 {
 	return pfld_trainer_step(trainer, pfld_trainer_slots(trainer, NULL), NULL, &error);
@@ -472,6 +484,7 @@ END_TEST
 START_TEST(trainers)
 {
 	try_all(&(struct scenario){"a plan", create_plan, destroy_plan, NULL});
+	try_all(&(struct scenario){"the largest batch", find_largest_batch, forget_largest_batch, NULL});
 	try_all(&(struct scenario){"a trainer", create_trainer, destroy_trainer, NULL});
 	SUCCEEDS(create_trainer());
 	zoo_batch(pfld_trainer_slots(trainer, NULL), net, BATCH, 1);

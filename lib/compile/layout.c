@@ -7,33 +7,28 @@
 
 struct sort_item {
 	double weight;
+	size_t bytes;
 	int32_t first_op, index;
 };
 
-static int heavier_first(const void *a, const void *b)
+static int heavier_then_larger_first(const void *a, const void *b)
 {
 	const struct sort_item *x = a, *y = b;
 	if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
 	if (x->first_op != y->first_op) return x->first_op < y->first_op ? -1 : 1;
 	return x->index < y->index ? -1 : 1;
 }
 
-static double by_size(double bytes, double ops)
+// By size alone, which is best where most is computed again; by lifetime; what lives for more ops than so many by
+// lifetime and the rest by size, which is best where all is kept; by both multiplied.
+enum { NUM_ORDERS = 5 };
+static double weigh(int32_t order, int32_t ops, size_t bytes)
 {
-	return bytes;
+	static const int32_t long_lives[NUM_ORDERS - 1] = {INT32_MAX, 0, 8, 40};
+	if (order == NUM_ORDERS - 1) return (double)ops * (double)bytes;
+	return ops > long_lives[order] ? ops : 0;
 }
-
-static double by_area(double bytes, double ops)
-{
-	return bytes * ops;
-}
-
-static double by_life(double bytes, double ops)
-{
-	return ops + bytes * 0x1p-60;
-}
-
-static double (*const weights[])(double bytes, double ops) = {by_size, by_area, by_life};
 
 struct placed {
 	size_t begin, end; // bytes
@@ -61,8 +56,7 @@ static size_t owner_of(const struct pfld_emit_tensor *tensors, size_t index)
 }
 
 // The lowest offset where the tensor meets none of the placed ones that live with it.
-static size_t lowest_gap(const struct placed *tensor, const struct placed *placed, size_t num_placed,
-						 size_t bytes)
+static size_t lowest_gap(const struct placed *tensor, const struct placed *placed, size_t num_placed, size_t bytes)
 {
 	size_t offset = 0;
 	for (size_t i = 0; i < num_placed && placed[i].begin < offset + bytes; i++)
@@ -75,7 +69,7 @@ static size_t lowest_gap(const struct placed *tensor, const struct placed *place
 static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t alignment)
 {
 	size_t end = 0;
-	qsort(layout->order, layout->num, sizeof *layout->order, heavier_first);
+	qsort(layout->order, layout->num, sizeof *layout->order, heavier_then_larger_first);
 	for (size_t i = 0; i < layout->num; i++) {
 		int32_t index = layout->order[i].index;
 		size_t bytes = pfld_align(tensors[index].bytes, alignment);
@@ -96,12 +90,13 @@ static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *te
 						size_t alignment)
 {
 	size_t least = SIZE_MAX;
-	for (size_t way = 0; way < PFLD_COUNT(weights); way++) {
+	for (int32_t way = 0; way < NUM_ORDERS; way++) {
 		layout->num = 0;
 		for (size_t i = 0; i < num_tensors; i++) {
 			const struct pfld_emit_tensor *t = &tensors[i];
-			double weight = weights[way]((double)t->bytes, (double)(layout->last_op[i] - t->first_op + 1));
-			if (in_arena(t) && t->continues < 0) layout->order[layout->num++] = (struct sort_item){weight, t->first_op, (int32_t)i};
+			if (!in_arena(t) || t->continues >= 0) continue;
+			double weight = weigh(way, layout->last_op[i] - t->first_op + 1, t->bytes);
+			layout->order[layout->num++] = (struct sort_item){weight, t->bytes, t->first_op, (int32_t)i};
 		}
 		size_t bytes = pack(layout, tensors, alignment);
 		if (bytes >= least) continue;
