@@ -115,6 +115,7 @@ def check_plan(case, plan):
     if plan["budget_bytes"]:
         check(plan["planned_peak_bytes"] <= plan["budget_bytes"], case, "the budget is not kept")
         check(plan["predicted_time_ratio"] > 1, case, "computing again takes time")
+    check(plan["smallest_batch"] == (1 if "infer" in case else 2), case, "smallest batch", plan["smallest_batch"])
     check(plan["smallest_budget_bytes"] <= plan["planned_peak_bytes"], case, "smallest budget above the peak")
 
 

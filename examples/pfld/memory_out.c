@@ -76,6 +76,8 @@ void memory_print_plan(const struct pfld_plan *plan, bool all)
 		   pfld_plan_op_name(plan, s.peak_op));
 	if (s.budget_bytes)
 		printf("With this budget a step is predicted to take %.2f times as long.\n", s.predicted_time_ratio);
+	if (s.smallest_batch > 1)
+		printf("Training needs batches of at least %d: batch norm is in it.\n", (int)s.smallest_batch);
 	printf("%d tensors. Small host objects beside the plan: %.2f MiB.\n", (int)s.num_tensors, memory_mib(s.host_bytes));
 	if (all) print_tensors(plan, &s);
 }
@@ -142,14 +144,14 @@ json_t *memory_plan_json(const struct pfld_plan *plan, bool all)
 {
 	struct pfld_plan_summary s;
 	pfld_plan_summary(plan, &s);
-	json_t *root =
-		json_pack("{s:I, s:I, s:f, s:o, s:o, s:I, s:I, s:f, s:I, s:I, s:i, s:i, s:i}", "planned_peak_bytes",
-				  (json_int_t)s.planned_peak_bytes, "lower_bound_bytes", (json_int_t)s.lower_bound_bytes, "ratio",
-				  (double)s.planned_peak_bytes / (double)s.lower_bound_bytes, "by_class", classes_json(&s), "layers",
-				  layers_json(plan, s.num_layers), "budget_bytes", (json_int_t)s.budget_bytes, "smallest_budget_bytes",
-				  (json_int_t)s.smallest_budget_bytes, "predicted_time_ratio", s.predicted_time_ratio, "arena_bytes",
-				  (json_int_t)s.arena_bytes, "host_bytes", (json_int_t)s.host_bytes, "peak_op", (int)s.peak_op,
-				  "num_ops", (int)s.num_ops, "num_tensors", (int)s.num_tensors);
+	json_t *root = json_pack(
+		"{s:I, s:I, s:f, s:o, s:o, s:I, s:I, s:f, s:I, s:I, s:i, s:i, s:i, s:i}", "planned_peak_bytes",
+		(json_int_t)s.planned_peak_bytes, "lower_bound_bytes", (json_int_t)s.lower_bound_bytes, "ratio",
+		(double)s.planned_peak_bytes / (double)s.lower_bound_bytes, "by_class", classes_json(&s), "layers",
+		layers_json(plan, s.num_layers), "budget_bytes", (json_int_t)s.budget_bytes, "smallest_budget_bytes",
+		(json_int_t)s.smallest_budget_bytes, "predicted_time_ratio", s.predicted_time_ratio, "arena_bytes",
+		(json_int_t)s.arena_bytes, "host_bytes", (json_int_t)s.host_bytes, "peak_op", (int)s.peak_op, "num_ops",
+		(int)s.num_ops, "num_tensors", (int)s.num_tensors, "smallest_batch", (int)s.smallest_batch);
 	if (root && all) {
 		json_object_set_new(root, "regions", regions_json(plan, s.num_regions));
 		json_object_set_new(root, "ops", ops_json(plan, s.num_ops));
