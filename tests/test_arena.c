@@ -52,17 +52,24 @@ static unsigned char *map_tensors(const struct pfld_program *program, size_t *en
 	return map;
 }
 
-static void check_arena(const struct pfld_program *program)
+// Only bytes of tensors were written; returns the highest. `end`: of the plan's last tensor.
+static size_t check_written(const struct pfld_program *program, size_t *end)
 {
 	const unsigned char *arena = program->arena->region.host;
-	size_t end, bytes = program->arena->region.bytes, highest = 0;
-	unsigned char *map = map_tensors(program, &end);
+	size_t bytes = program->arena->region.bytes, highest = 0;
+	unsigned char *map = map_tensors(program, end);
 	for (size_t i = 0; i < bytes; i++) {
 		if (arena[i] == POISON) continue;
 		highest = i;
-		ck_assert_msg(map[i], "%s: byte %zu of %zu belongs to no tensor and was written", program->name, i, bytes);
+		if (!map[i]) ck_abort_msg("%s: byte %zu of %zu belongs to no tensor and was written", program->name, i, bytes);
 	}
 	free(map);
+	return highest;
+}
+
+static void check_arena(const struct pfld_program *program)
+{
+	size_t end, highest = check_written(program, &end);
 	size_t alignment = program->weights->device->limits.alignment_bytes;
 	ck_assert_uint_le(pfld_align(end, alignment), program->compiled.home_bytes[PFLD_HOME_ARENA]);
 	ck_assert_uint_gt(program->compiled.home_bytes[PFLD_HOME_ARENA], pfld_align(end, alignment) - alignment);
@@ -91,11 +98,8 @@ static void step_in_poison(struct pfld_net *net, struct pfld_trainer_options opt
 	ck_pfld(pfld_trainer_predict(f.trainer, batch, predictions, error));
 	for (size_t i = 0; i < BATCH * pfld_operand_elements(&f.trainer->infer->compiled.outputs[0].operand); i++)
 		ck_assert(isfinite(predictions[i]));
-	const unsigned char *arena = f.trainer->infer->arena->region.host;
 	size_t end;
-	unsigned char *map = map_tensors(f.trainer->infer, &end);
-	for (size_t i = 0; i < f.trainer->infer->arena->region.bytes; i++) ck_assert(map[i] || arena[i] == POISON);
-	free(map);
+	check_written(f.trainer->infer, &end);
 	free(predictions);
 	finish(&f);
 }
