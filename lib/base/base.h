@@ -39,6 +39,8 @@ void *pfld_calloc(size_t num, size_t bytes);
 // Grow an array to at least `needed` elements (doubling); *capacity and *array are updated. False: out of memory,
 // array untouched and still valid.
 bool pfld_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+// Give back what such an array has in reserve; it stays as it is where that fails.
+void pfld_trim(void *array, size_t *capacity, size_t num, size_t element_bytes);
 // Copy of a string, NULL when out of memory or text is NULL.
 char *pfld_strdup(const char *text);
 // Printed into a fresh string; NULL when out of memory.

@@ -52,6 +52,16 @@ bool pfld_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
 	return true;
 }
 
+void pfld_trim(void *array, size_t *capacity, size_t num, size_t element_bytes)
+{
+	void *old;
+	memcpy(&old, array, sizeof old);
+	void *smaller = num && num < *capacity ? realloc(old, num * element_bytes) : NULL;
+	if (!smaller) return;
+	memcpy(array, &smaller, sizeof smaller);
+	*capacity = num;
+}
+
 char *pfld_strdup(const char *text)
 {
 	if (!text) return NULL;

@@ -224,7 +224,8 @@ enum pfld_status pfld_compile_once(struct pfld_compiled *compiled, struct pfld_d
 	if (status == PFLD_OK) find_lifetimes(compiled);
 	if (status == PFLD_OK) pfld_work_in_place(&compiled->emit);
 	if (status == PFLD_OK) status = place(compiled, error);
-	if (status != PFLD_OK) pfld_compiled_finish(compiled);
+	if (status == PFLD_OK) pfld_emit_trim(&compiled->emit);
+	else pfld_compiled_finish(compiled);
 	return status;
 }
 

@@ -41,6 +41,13 @@ enum pfld_status pfld_emit_init(struct pfld_emit *emit, const struct pfld_net *n
 	return PFLD_OK;
 }
 
+void pfld_emit_trim(struct pfld_emit *emit)
+{
+	pfld_trim(&emit->ops, &emit->ops_capacity, emit->num_ops, sizeof *emit->ops);
+	pfld_trim(&emit->tensors, &emit->tensors_capacity, emit->num_tensors, sizeof *emit->tensors);
+	pfld_trim(&emit->pendings, &emit->pendings_capacity, emit->num_pendings, sizeof *emit->pendings);
+}
+
 void pfld_emit_finish(struct pfld_emit *emit)
 {
 	free(emit->ops);

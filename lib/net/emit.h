@@ -49,6 +49,8 @@ struct pfld_emit {
 };
 
 enum pfld_status pfld_emit_init(struct pfld_emit *emit, const struct pfld_net *net, struct pfld_error *error) PFLD_MUST_USE;
+// Nothing more is added: give back what the lists have in reserve.
+void pfld_emit_trim(struct pfld_emit *emit);
 void pfld_emit_finish(struct pfld_emit *emit);
 
 // A new tensor, as an operand that covers it. layer -1: none.

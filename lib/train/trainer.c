@@ -258,18 +258,31 @@ static enum pfld_status make_backup(struct pfld_trainer *trainer, struct pfld_er
 	                           : pfld_fail_memory(error, trainer->num_statistics * sizeof(float), "moving statistics");
 }
 
+// Both programs in one arena, which is as large as the larger one needs.
+static enum pfld_status make_programs(struct pfld_trainer *trainer, const struct pfld_program_options *train,
+                                      const struct pfld_program_options *infer, struct pfld_error *error)
+{
+	struct pfld_device *device = trainer->weights->device;
+	struct pfld_plan_summary summary;
+	struct pfld_arena *arena = NULL;
+	pfld_plan_summary(trainer->plan, &summary);
+	enum pfld_status status = pfld_arena_acquire(&arena, device, PFLD_MAX(summary.arena_bytes, 1), error);
+	if (status != PFLD_OK) return status;
+	status = pfld_program_create(&trainer->train, trainer->weights, train, error);
+	if (status == PFLD_OK) status = pfld_program_create(&trainer->infer, trainer->weights, infer, error);
+	pfld_arena_release(&arena, device, NULL);
+	return status;
+}
+
 static enum pfld_status fill(struct pfld_trainer *trainer, const struct pfld_trainer_options *o, struct pfld_error *error)
 {
 	const char *outputs[2];
 	int32_t num = wanted_outputs(trainer->weights->net, o, outputs, error);
 	if (!num) return PFLD_ERR_ARGUMENT;
-	struct pfld_program_options options = train_options(o, outputs, num);
-	enum pfld_status status = fit(&options, trainer, o, error);
-	if (status != PFLD_OK) return status;
-	status = pfld_program_create(&trainer->train, trainer->weights, &options, error);
-	if (status != PFLD_OK) return status;
-	options = (struct pfld_program_options){.batch = o->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
-	status = pfld_program_create(&trainer->infer, trainer->weights, &options, error);
+	struct pfld_program_options train = train_options(o, outputs, num);
+	struct pfld_program_options infer = {.batch = o->batch, .mode = PFLD_INFER, .outputs = outputs, .num_outputs = 1};
+	enum pfld_status status = fit(&train, trainer, o, error);
+	if (status == PFLD_OK) status = make_programs(trainer, &train, &infer, error);
 	if (status == PFLD_OK) status = pfld_optimizer_create(&trainer->optimizer, trainer->train, &o->optimizer, error);
 	if (status == PFLD_OK) status = make_slots(trainer, o->num_slots ? o->num_slots : 3, error);
 	return status == PFLD_OK ? make_backup(trainer, error) : status;
