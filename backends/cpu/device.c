@@ -148,6 +148,35 @@ static void region_destroy(struct pfld_backend_device *device, struct pfld_regio
 	pfld_pages_free(region->host);
 }
 
+static enum pfld_status chunk_create(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
+									 struct pfld_error *error)
+{
+	void *space = pfld_reserve(bytes);
+	if (!space) return pfld_fail_memory(error, bytes, "address space");
+	*chunk = (struct pfld_region){.bytes = bytes, .host = space};
+	return PFLD_OK;
+}
+
+static void chunk_destroy(struct pfld_backend_device *device, struct pfld_region *chunk)
+{
+	pfld_unreserve(chunk->host, chunk->bytes);
+}
+
+static enum pfld_status region_carve(struct pfld_backend_device *device, const struct pfld_region *chunk,
+									 size_t offset_bytes, size_t bytes, struct pfld_region *region,
+									 struct pfld_error *error)
+{
+	char *part = (char *)chunk->host + offset_bytes;
+	if (!pfld_commit(part, bytes)) return pfld_fail_memory(error, bytes, "a region");
+	*region = (struct pfld_region){.bytes = bytes, .host = part};
+	return PFLD_OK;
+}
+
+static void region_return(struct pfld_backend_device *device, struct pfld_region *region)
+{
+	pfld_decommit(region->host, region->bytes);
+}
+
 static enum pfld_status upload(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
 							   const void *source, size_t bytes, struct pfld_error *error)
 {
@@ -230,6 +259,10 @@ const struct pfld_backend pfld_cpu_backend = {
 	.level = level,
 	.region_create = region_create,
 	.region_destroy = region_destroy,
+	.chunk_create = chunk_create,
+	.chunk_destroy = chunk_destroy,
+	.region_carve = region_carve,
+	.region_return = region_return,
 	.upload = upload,
 	.download = download,
 	.fill = fill,

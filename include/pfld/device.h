@@ -58,7 +58,12 @@ typedef void pfld_parallel_for(void *context, int32_t num_items, pfld_task *fn, 
 
 struct pfld_device_options {
 	const struct pfld_device_mask *mask; // NULL: nothing masked
+	// Memory policy. Default: each object takes exactly what its plan says, when it is made.
 	uint64_t limit_bytes;                // hard limit on memory taken from the device; 0: none
+	double memory_fraction;              // in 0..1: reserve this share of the device at open, and take no more (on cpu: of
+	                                     // address space; pages come with use); 0: reserve nothing
+	bool allow_growth;                   // take whole chunks of 64 MiB as they are needed, and keep them until close; with
+	                                     // memory_fraction: up to that share, of which nothing is reserved at open
 	int32_t num_threads;                 // cpu: 0 means affinity and cgroup quota decide (not with parallel_for); up to 4096
 	const char *cpu_level;               // cpu: "c" or "avx2"; NULL means the best that the processor has
 	pfld_parallel_for *parallel_for;     // cpu: the host's threads (num_threads of them) instead of our own
@@ -101,8 +106,11 @@ PFLD_API const char *pfld_memory_class_name(enum pfld_memory_class memory_class)
 struct pfld_memory {
 	uint64_t current_bytes; // taken from the device now, all classes
 	uint64_t peak_bytes;    // the most that was taken at once since open
-	uint64_t by_class[PFLD_MEMORY_NUM_CLASSES]; // now
+	uint64_t by_class[PFLD_MEMORY_NUM_CLASSES];      // now
+	uint64_t peak_by_class[PFLD_MEMORY_NUM_CLASSES]; // each by itself
 	uint64_t num_regions;   // allocations now
+	uint64_t reserved_bytes, peak_reserved_bytes; // held from the system; without fraction or growth what is taken
+	uint64_t num_free_pieces, largest_free_bytes; // inside of what is reserved
 };
 PFLD_API void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *memory);
 

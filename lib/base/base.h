@@ -34,6 +34,11 @@ void pfld_log_write(const struct pfld_log *log, enum pfld_log_level level, const
 bool pfld_mul_size(size_t a, size_t b, size_t *result);
 bool pfld_add_size(size_t a, size_t b, size_t *result);
 
+// Bytes rounded up to a multiple of the alignment.
+static inline size_t pfld_align(size_t bytes, size_t alignment)
+{
+	return (bytes + alignment - 1) / alignment * alignment;
+}
 // Zeroed array of num * bytes, or NULL (also on overflow). Free with free().
 void *pfld_calloc(size_t num, size_t bytes);
 // Grow an array to at least `needed` elements (doubling); *capacity and *array are updated. False: out of memory,

@@ -12,6 +12,13 @@ uint64_t pfld_memory_bytes(void);
 // The control groups' part with the root of the file system given, for tests; UINT64_MAX: no limit.
 uint64_t pfld_cgroup_memory_bytes_at(const char *root);
 
+// Bytes that this process can take beyond what it holds now: RAM and control groups less its resident pages, and what
+// RLIMIT_AS leaves of its address space. UINT64_MAX where nothing is known.
+struct pfld_memory_left {
+	uint64_t resident_bytes, address_bytes;
+};
+void pfld_memory_left(struct pfld_memory_left *left);
+
 // The processor's name as the system has it, "unknown processor" where it has none. Returns buffer.
 char *pfld_cpu_name(char *buffer, size_t num_bytes);
 
@@ -19,5 +26,15 @@ char *pfld_cpu_name(char *buffer, size_t num_bytes);
 // page on, and where it is large to 2 MiB with huge pages asked for. NULL: out of memory. Free with pfld_pages_free().
 void *pfld_pages_alloc(size_t num_bytes);
 void pfld_pages_free(void *pages);
+
+// Address space without memory behind it, aligned to 2 MiB. NULL: the system gives no more.
+void *pfld_reserve(size_t num_bytes);
+void pfld_unreserve(void *space, size_t num_bytes);
+// Give back what lies behind the first `keep_bytes`, whole pages of it.
+void pfld_reserve_shrink(void *space, size_t num_bytes, size_t keep_bytes);
+// Put memory behind a part of it: zeroed, there when this returns. False: out of memory. Pages may be shared with
+// neighbours; decommitting takes those that lie wholly inside.
+bool pfld_commit(void *part, size_t num_bytes);
+void pfld_decommit(void *part, size_t num_bytes);
 
 #endif

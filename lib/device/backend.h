@@ -13,6 +13,8 @@ struct pfld_region {
 	size_t bytes;
 	void *host;
 	void *handle; // the backend's own
+	struct pfld_chunk *chunk; // that it was carved from (chunks.c); NULL: a region of its own
+	size_t chunk_offset;
 };
 
 // Device state of a backend, made by open().
@@ -41,6 +43,15 @@ struct pfld_backend {
 	enum pfld_status (*region_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
 	                                  struct pfld_error *error);
 	void (*region_destroy)(struct pfld_backend_device *device, struct pfld_region *region);
+	// Space that regions are carved from where a share of the device is reserved, or grows by chunks: on `cpu` address space
+	// with nothing behind it. NULL: regions of their own are all there is.
+	enum pfld_status (*chunk_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
+	                                 struct pfld_error *error);
+	void (*chunk_destroy)(struct pfld_backend_device *device, struct pfld_region *chunk);
+	// A part of a chunk: committed and zeroed; and given back.
+	enum pfld_status (*region_carve)(struct pfld_backend_device *device, const struct pfld_region *chunk, size_t offset_bytes,
+	                                 size_t bytes, struct pfld_region *region, struct pfld_error *error);
+	void (*region_return)(struct pfld_backend_device *device, struct pfld_region *region);
 	// Blocking copies between host and region; they wait for the ops enqueued before.
 	enum pfld_status (*upload)(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
 	                           const void *source, size_t bytes, struct pfld_error *error);

@@ -161,13 +161,18 @@ static enum pfld_status open_visible(struct pfld_device **device, const struct v
 	opened->backend = visible->backend;
 	opened->info = visible->info;
 	opened->log = options->log;
-	opened->limit_bytes = options->limit_bytes;
 	enum pfld_status status = opened->backend->open(&opened->state, visible->index, options, error);
 	if (status) {
 		free(opened);
 		return status;
 	}
 	opened->backend->limits(opened->state, &opened->limits);
+	status = pfld_chunks_open(opened, options, error);
+	if (status) {
+		opened->backend->close(&opened->state);
+		free(opened);
+		return status;
+	}
 	*device = opened;
 	return PFLD_OK;
 }
@@ -208,6 +213,7 @@ void pfld_device_close(struct pfld_device **device)
 		*device = NULL;
 		return;
 	}
+	pfld_chunks_close(*device);
 	(*device)->backend->close(&(*device)->state);
 	free(*device);
 	*device = NULL;

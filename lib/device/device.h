@@ -13,7 +13,9 @@ struct pfld_device {
 	struct pfld_device_info info;
 	struct pfld_device_limits limits;
 	struct pfld_log log;
-	uint64_t limit_bytes;
+	uint64_t limit_bytes;      // the smallest of limit, share and device
+	bool reserves, grows;      // memory policy
+	struct pfld_chunk *chunks; // chunks.c
 	struct pfld_memory memory;
 	bool lost; // sticky: every later call fails at once
 	struct pfld_arena *arenas; // shared by programs, a list owned by lib/compile/arena.c
@@ -26,6 +28,16 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
                                            const char *what, struct pfld_region *region, struct pfld_error *error) PFLD_MUST_USE;
 void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
                                 struct pfld_region *region);
+
+// chunks.c: the policy's own, called by memory.c and device.c.
+enum pfld_status pfld_chunks_open(struct pfld_device *device, const struct pfld_device_options *options,
+                                  struct pfld_error *error) PFLD_MUST_USE;
+void pfld_chunks_close(struct pfld_device *device);
+// A region out of what is reserved, or of a new chunk. PFLD_ERR_MEMORY: neither has room.
+enum pfld_status pfld_chunks_carve(struct pfld_device *device, size_t bytes, const char *what, struct pfld_region *region,
+                                   struct pfld_error *error) PFLD_MUST_USE;
+void pfld_chunks_return(struct pfld_device *device, struct pfld_region *region);
+void pfld_chunks_count_free(const struct pfld_device *device, struct pfld_memory *memory);
 
 // A tensor over memory that something else owns (a program, weights). `owner_valid`, if not NULL, is asked before every
 // access (a program's activations may have been overwritten by another program).

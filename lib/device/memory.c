@@ -22,28 +22,38 @@ const char *pfld_memory_class_name(enum pfld_memory_class memory_class)
 void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *memory)
 {
 	*memory = device->memory;
+	pfld_chunks_count_free(device, memory);
 }
 
-// Whether `bytes` more may be taken.
+// Whether `bytes` more may be taken. Chunks keep the limit themselves.
 static enum pfld_status check_room(const struct pfld_device *device, size_t bytes, const char *what,
 								   struct pfld_error *error)
 {
 	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
-	const char *whose = "the limit";
 	if (device->limits.max_region_bytes && bytes > device->limits.max_region_bytes) {
 		return pfld_fail(
 			error, PFLD_ERR_MEMORY,
 			"out of memory: %s needs %zu bytes in one piece; the largest piece device %s gives is %llu bytes", what,
 			bytes, device->info.name, (unsigned long long)device->limits.max_region_bytes);
 	}
-	if (device->limits.memory_bytes && (!limit || device->limits.memory_bytes < limit)) {
-		limit = device->limits.memory_bytes;
-		whose = "the memory of the device";
-	}
 	if (!limit || (bytes <= limit && taken <= limit - bytes)) return PFLD_OK;
 	return pfld_fail(error, PFLD_ERR_MEMORY,
 					 "out of memory: %s needs %zu bytes; %s is %llu bytes, of which %llu are taken (device %s)", what,
-					 bytes, whose, (unsigned long long)limit, (unsigned long long)taken, device->info.name);
+					 bytes, limit == device->limits.memory_bytes ? "the memory of the device" : "the limit",
+					 (unsigned long long)limit, (unsigned long long)taken, device->info.name);
+}
+
+static void count(struct pfld_device *device, enum pfld_memory_class memory_class, size_t bytes)
+{
+	struct pfld_memory *memory = &device->memory;
+	memory->current_bytes += bytes;
+	memory->peak_bytes = PFLD_MAX(memory->peak_bytes, memory->current_bytes);
+	memory->by_class[memory_class] += bytes;
+	memory->peak_by_class[memory_class] = PFLD_MAX(memory->peak_by_class[memory_class], memory->by_class[memory_class]);
+	memory->num_regions++;
+	if (device->chunks || device->grows) return;
+	memory->reserved_bytes = memory->current_bytes;
+	memory->peak_reserved_bytes = memory->peak_bytes;
 }
 
 enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes,
@@ -55,8 +65,10 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
 	if (status) return status;
 	struct pfld_error refusal = {0};
 	struct pfld_region created = {0};
-	status = device->backend->region_create(device->state, bytes, &created, &refusal);
-	if (status == PFLD_ERR_MEMORY) {
+	bool carves = device->reserves || device->grows;
+	status = carves ? pfld_chunks_carve(device, bytes, what, &created, &refusal)
+	                : device->backend->region_create(device->state, bytes, &created, &refusal);
+	if (status == PFLD_ERR_MEMORY && !carves) {
 		return pfld_fail(error, status, "out of memory: %s needs %zu bytes, %llu are taken (device %s): %s", what,
 						 bytes, (unsigned long long)device->memory.current_bytes, device->info.name, refusal.message);
 	}
@@ -65,21 +77,23 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
 		return pfld_device_note_status(device, status);
 	}
 	*region = created;
-	struct pfld_memory *memory = &device->memory;
-	memory->current_bytes += bytes;
-	memory->peak_bytes = PFLD_MAX(memory->peak_bytes, memory->current_bytes);
-	memory->by_class[memory_class] += bytes;
-	memory->num_regions++;
+	count(device, memory_class, bytes);
 	return PFLD_OK;
 }
 
 void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
 								struct pfld_region *region)
 {
-	device->memory.current_bytes -= region->bytes;
-	device->memory.by_class[memory_class] -= region->bytes;
-	device->memory.num_regions--;
-	device->backend->region_destroy(device->state, region);
+	struct pfld_memory *memory = &device->memory;
+	memory->current_bytes -= region->bytes;
+	memory->by_class[memory_class] -= region->bytes;
+	memory->num_regions--;
+	if (region->chunk) {
+		pfld_chunks_return(device, region);
+	} else {
+		device->backend->region_destroy(device->state, region);
+		memory->reserved_bytes = memory->current_bytes;
+	}
 	memset(region, 0, sizeof *region);
 }
 

@@ -16,9 +16,5 @@ struct pfld_weights {
 
 // Offsets of all parameters and the bytes in all; offsets may be NULL.
 size_t pfld_weights_layout(const struct pfld_net *net, size_t alignment_bytes, size_t *offsets);
-static inline size_t pfld_align(size_t bytes, size_t alignment)
-{
-	return (bytes + alignment - 1) / alignment * alignment;
-}
 
 #endif
