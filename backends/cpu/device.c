@@ -148,6 +148,13 @@ static void region_destroy(struct pfld_backend_device *device, struct pfld_regio
 	pfld_pages_free(region->host);
 }
 
+static uint64_t bytes_left(const struct pfld_backend_device *device)
+{
+	struct pfld_memory_left left;
+	pfld_memory_left(&left);
+	return PFLD_MIN(left.resident_bytes, left.address_bytes);
+}
+
 static enum pfld_status chunk_create(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
 									 struct pfld_error *error)
 {
@@ -259,6 +266,7 @@ const struct pfld_backend pfld_cpu_backend = {
 	.level = level,
 	.region_create = region_create,
 	.region_destroy = region_destroy,
+	.bytes_left = bytes_left,
 	.chunk_create = chunk_create,
 	.chunk_destroy = chunk_destroy,
 	.region_carve = region_carve,

@@ -17,7 +17,9 @@ struct eval_values {
 	double max_bad;
 	int32_t batch_size, points, pts_base, threads, loader_threads;
 	struct int_list nme_points;
-	bool json;
+	uint64_t memory_limit;
+	double memory_fraction;
+	bool allow_growth, json;
 };
 
 #define AT(field) offsetof(struct eval_values, field)
@@ -35,6 +37,7 @@ static const struct option OPTIONS[] = {
 	{"device", OPTION_STRING, AT(device), "NAME", .help = "pfld devices lists them"},
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "for arithmetic (0: the CPUs of this process)"},
 	{"loader_threads", OPTION_INT, AT(loader_threads), "N", .low = 0, .high = 4096, .help = "for decoding and cropping (0: the CPUs of this process)"},
+	MEMORY_POLICY_OPTIONS,
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)"},
 	{"json", OPTION_FLAG, AT(json), .help = "print JSON"},
 	{.name = NULL},
@@ -89,7 +92,8 @@ static enum pfld_status set_up(struct eval *eval, struct pfld_error *error)
 		return fail(error, PFLD_ERR_DATA, "%s has %d points a face, the model %d", show(shown, values->file_list),
 					(int)pfld_dataset_num_points(eval->dataset), (int)eval->model.net.num_points);
 	status = choose_corners(eval, error);
-	struct network_options network = {values->device, values->cpu_level, values->threads, log};
+	struct network_options network = {values->device,       values->cpu_level,       values->threads,     log,
+									  values->memory_limit, values->memory_fraction, values->allow_growth};
 	if (!status) status = network_open(&eval->network, path, &eval->model, &network, error);
 	if (!status) status = predictor_create(&eval->predictor, &eval->network, &eval->model, values->batch_size, error);
 	struct evaluator_options evaluator = {.dataset = eval->dataset,

@@ -27,6 +27,7 @@ static const struct option OPTIONS[] = {
 	{"slots", OPTION_INT, AT(slots), "N", .low = 1, .high = 16, .help = "batches in flight"},
 	{"device", OPTION_STRING, AT(device), "NAME", .help = "pfld devices lists them"},
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "(0: the CPUs of this process); workspace grows with them"},
+	MEMORY_POLICY_OPTIONS,
 	{"memory_budget", OPTION_BYTES, AT(memory_budget), "SIZE", .help = "keep the peak within this by computing again what is not kept, to the same bits (0: off)"},
 	{"all", OPTION_FLAG, AT(all), .help = "every layer, region and tensor: where it lies and how long it lives"},
 	{"svg", OPTION_STRING, AT(svg), "FILE", .help = "draw the plan: time across, addresses up"},
@@ -218,7 +219,12 @@ static int run(const struct command *command, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!check_values(command, &values)) return EXIT_USAGE;
-	struct network_options options = {values.device, NULL, values.threads, say_log(command->name)};
+	struct network_options options = {.device = values.device,
+									  .threads = values.threads,
+									  .log = say_log(command->name),
+									  .memory_limit = values.memory_limit,
+									  .memory_fraction = values.memory_fraction,
+									  .allow_growth = values.allow_growth};
 	if (network_open_device(&network, &options, &error)) return say_failure(command->name, &error);
 	struct session session = {command, &values, network.device};
 	code = values.fit     ? show_fit(&session, &error)

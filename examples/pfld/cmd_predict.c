@@ -19,7 +19,9 @@ struct predict_values {
 	const char *model, *file_list, *list_format, *image_dir, *out, *box, *device, *cpu_level;
 	double max_bad;
 	int32_t points, pts_base, threads;
-	bool quiet;
+	uint64_t memory_limit;
+	double memory_fraction;
+	bool allow_growth, quiet;
 };
 
 #define AT(field) offsetof(struct predict_values, field)
@@ -36,6 +38,7 @@ static const struct option OPTIONS[] = {
 	{"pts_base", OPTION_INT, AT(pts_base), "0|1", .low = 0, .high = 1, .help = "number of the first pixel in .pts files"},
 	{"device", OPTION_STRING, AT(device), "NAME", .help = "pfld devices lists them"},
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "for arithmetic (0: the CPUs of this process)"},
+	MEMORY_POLICY_OPTIONS,
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)"},
 	{"quiet", OPTION_FLAG, AT(quiet), .help = "do not name the files written"},
 	{.name = NULL},
@@ -361,8 +364,13 @@ static enum pfld_status set_up(struct predict *predict, struct pfld_error *error
 	const struct predict_values *values = &predict->values;
 	char path[PATH_BYTES], shown[SHOWN_BYTES];
 	enum pfld_status status = model_read(&predict->model, model_path(path, values->model), error);
-	struct network_options network = {values->device, values->cpu_level, values->threads,
-									  say_log(predict->command->name)};
+	struct network_options network = {.device = values->device,
+									  .cpu_level = values->cpu_level,
+									  .threads = values->threads,
+									  .log = say_log(predict->command->name),
+									  .memory_limit = values->memory_limit,
+									  .memory_fraction = values->memory_fraction,
+									  .allow_growth = values->allow_growth};
 	if (!status) status = network_open(&predict->network, path, &predict->model, &network, error);
 	if (!status) status = predictor_create(&predict->predictor, &predict->network, &predict->model, 1, error);
 	if (status) return status;

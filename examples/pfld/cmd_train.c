@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // pfld train: from the command line to a training run that stands ready; train_loop.c runs it.
 #include "commands.h"
+#include "memory_page.h"
 #include "say.h"
 #include "training.h"
 
@@ -178,6 +179,9 @@ static enum pfld_status make_net(struct training *training, struct pfld_error *e
 	struct network_options options = {.device = training->values.device,
 									  .cpu_level = training->values.cpu_level,
 									  .threads = training->values.threads,
+									  .memory_limit = training->values.memory_limit,
+									  .memory_fraction = training->values.memory_fraction,
+									  .allow_growth = training->values.allow_growth,
 									  .log = say_log(training->command->name)};
 	enum pfld_status status = network_open_device(&training->network, &options, error);
 	if (status) return status;
@@ -336,10 +340,22 @@ static enum pfld_status open_evaluator(struct training *training, struct pfld_er
 	return evaluator_create(&training->evaluator, &options, error);
 }
 
+// Beside the one line of the error: what is needed, what there is, and what would do.
+static void say_memory_page(const struct training *training)
+{
+	struct pfld_memory_page page;
+	struct pfld_error ignored;
+	if (pfld_trainer_memory_page(&page, training->network.weights, &training->config.trainer, &ignored)) return;
+	struct memory_ways_out ways = {.batch_size = training->values.batch_size, .image_size = training->values.image_size};
+	ways.smaller_image = smaller_image_that_fits(training->network.device, &training->config, &page);
+	memory_page_print(&page, &ways);
+}
+
 static enum pfld_status make_trainer(struct training *training, struct pfld_error *error)
 {
 	enum pfld_status status =
 		pfld_trainer_create(&training->trainer, training->network.weights, &training->config.trainer, error);
+	if (status == PFLD_ERR_MEMORY) say_memory_page(training);
 	if (status || !training->resumed) return status;
 	char path[PATH_BYTES];
 	snprintf(path, sizeof path, "%s/last.safetensors", training->values.model_dir);

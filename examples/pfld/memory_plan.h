@@ -14,8 +14,9 @@ struct memory_values {
 	const char *preset, *loss, *optimizer, *freeze, *mode, *device, *svg;
 	double width;
 	int32_t batch_size, image_size, points, accumulate, slots, threads;
-	uint64_t memory_budget, fit;
-	bool flatten_head, sweep, all, json;
+	uint64_t memory_budget, memory_limit, fit;
+	double memory_fraction;
+	bool allow_growth, flatten_head, sweep, all, json;
 };
 
 bool memory_trains(const struct memory_values *values);

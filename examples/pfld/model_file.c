@@ -190,8 +190,13 @@ enum pfld_status network_open_device(struct network *network, const struct netwo
 {
 	struct pfld_device_mask mask;
 	pfld_device_mask_from_env(&mask);
-	struct pfld_device_options device = {
-		.mask = &mask, .num_threads = options->threads, .cpu_level = options->cpu_level, .log = options->log};
+	struct pfld_device_options device = {.mask = &mask,
+										 .limit_bytes = options->memory_limit,
+										 .memory_fraction = options->memory_fraction,
+										 .allow_growth = options->allow_growth,
+										 .num_threads = options->threads,
+										 .cpu_level = options->cpu_level,
+										 .log = options->log};
 	return pfld_device_open(&network->device, options->device ? options->device : "auto", &device, error);
 }
 

@@ -49,6 +49,9 @@ struct network_options {
 	const char *device, *cpu_level; // NULL: "auto", the best
 	int32_t threads;
 	struct pfld_log log;
+	uint64_t memory_limit; // 0: none
+	double memory_fraction;
+	bool allow_growth;
 };
 // The device alone, with the masks of the environment.
 enum pfld_status network_open_device(struct network *network, const struct network_options *options,

@@ -56,6 +56,12 @@ struct arguments {
 	int32_t num_operands;
 };
 
+// Rows of a command's table for the memory policy of its device; AT() is the table's own.
+#define MEMORY_POLICY_OPTIONS \
+	{"memory_limit", OPTION_BYTES, AT(memory_limit), "SIZE", .help = "take no more than this from the device, such as 440M or 0.5G (0: no limit)"}, \
+	{"memory_fraction", OPTION_DOUBLE, AT(memory_fraction), "X", .low = 0, .high = 1, .help = "reserve this share of the device and take no more (0: reserve nothing)"}, \
+	{"allow_growth", OPTION_FLAG, AT(allow_growth), .help = "take memory in chunks of 64 MiB as it is needed"}
+
 // `values` holds the defaults and gets what is given. True: go on. False: *exit_code says how to end: 0 after --help, 2
 // after an error, of which one line is on stderr. Moves the operands to the end of argv.
 bool options_parse(const struct command *command, int argc, char **argv, void *values, struct arguments *arguments,

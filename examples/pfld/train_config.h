@@ -20,8 +20,9 @@ struct train_values {
 	int32_t batch_size, image_size, max_epoch, stop_epoch, validation_freq, points, pts_base, accumulate, lr_patience;
 	int32_t threads, loader_threads, warmup_steps;
 	struct int_list lr_epoch, nme_points;
-	uint64_t seed;
-	bool flatten_head, drop_last, resume, debug, test_initial, quiet, json;
+	uint64_t seed, memory_limit, memory_budget;
+	double memory_fraction;
+	bool allow_growth, flatten_head, drop_last, resume, debug, test_initial, quiet, json;
 };
 extern const struct train_values TRAIN_DEFAULTS;
 extern const struct option TRAIN_OPTIONS[]; // ends with a name of NULL

@@ -53,6 +53,23 @@ PFLD_API void pfld_plan_layer(const struct pfld_plan *plan, int32_t index, struc
 PFLD_API void pfld_plan_tensor(const struct pfld_plan *plan, int32_t index, struct pfld_plan_tensor *tensor);
 // "train conv2d conv1" and such, for each op.
 PFLD_API const char *pfld_plan_op_name(const struct pfld_plan *plan, int32_t op);
+// ---- out of memory ----
+// What is needed, what there is, who has the rest, and what would fit. Filled from plans; nothing is taken.
+enum { PFLD_PAGE_TENSORS = 5 };
+struct pfld_memory_page {
+	uint64_t needed_bytes;  // beyond what is taken already
+	uint64_t limit_bytes;   // of the device, its share or its limit, whichever is smallest; 0: none is known
+	uint64_t taken_bytes;   // by objects that live on the device
+	uint64_t free_bytes;    // that can still be taken: of the limit, of RAM, of the process's address space
+	struct pfld_plan_summary plan;
+	struct {
+		char name[64];
+		uint64_t bytes;
+	} largest[PFLD_PAGE_TENSORS]; // tensors of the plan, largest first; bytes 0: fewer
+	int32_t batch;                // largest that fits as asked; 0: none
+	uint64_t budget_bytes;        // that fits with the batch asked for; 0: none
+	double budget_time_ratio;     // predicted
+};
 PFLD_API void pfld_plan_destroy(struct pfld_plan **plan);
 
 // ---- the largest batch that fits ----

@@ -43,6 +43,8 @@ struct pfld_backend {
 	enum pfld_status (*region_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
 	                                  struct pfld_error *error);
 	void (*region_destroy)(struct pfld_backend_device *device, struct pfld_region *region);
+	// Bytes that this process could still take, as far as the system tells; UINT64_MAX: unknown. NULL: it never does.
+	uint64_t (*bytes_left)(const struct pfld_backend_device *device);
 	// Space that regions are carved from where a share of the device is reserved, or grows by chunks: on `cpu` address space
 	// with nothing behind it. NULL: regions of their own are all there is.
 	enum pfld_status (*chunk_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
