@@ -97,6 +97,36 @@ START_TEST(a_limit_is_an_edge)
 }
 END_TEST
 
+// Sums to the byte: enough is enough, and one byte less is too little, whatever the policy.
+START_TEST(sums_are_edges)
+{
+	static const size_t sizes[] = {3 * MIB, 64, 20 * MIB, 5 * MIB + 64, 70 * MIB};
+	uint64_t sum = 0;
+	for (size_t i = 0; i < PFLD_COUNT(sizes); i++) sum += sizes[i];
+	for (int policy = 0; policy < 4; policy++) {
+		for (int less = 0; less < 2; less++) {
+			struct pfld_device_options options = {.limit_bytes = sum - (uint64_t)less,
+			                                      .memory_fraction = policy & 1 ? 0.9 : 0,
+			                                      .allow_growth = policy & 2};
+			struct pfld_device *device = open_device(&options);
+			struct pfld_region regions[PFLD_COUNT(sizes)];
+			int num = (int)PFLD_COUNT(sizes) - less;
+			for (int i = 0; i < num; i++) take(device, sizes[i], &regions[i]);
+			if (less) refuse(device, sizes[num]);
+			ck_assert_uint_le(memory_of(device).reserved_bytes, options.limit_bytes);
+			if (!less) {
+				ck_assert_uint_eq(memory_of(device).current_bytes, sum);
+				ck_assert_uint_eq(memory_of(device).reserved_bytes, sum);
+				ck_assert_uint_eq(memory_of(device).num_free_pieces, 0);
+			}
+			for (int i = 0; i < num; i++) give(device, &regions[i]);
+			ck_assert_uint_eq(memory_of(device).current_bytes, 0);
+			pfld_device_close(&device);
+		}
+	}
+}
+END_TEST
+
 START_TEST(a_fraction_is_reserved_at_open)
 {
 	uint64_t before = address_space();
@@ -161,10 +191,17 @@ START_TEST(policies_combine)
 	ck_assert_uint_eq(memory_of(device).reserved_bytes, 0);
 	take(device, 10 * MIB, &a);
 	ck_assert_uint_eq(memory_of(device).reserved_bytes, CHUNK);
-	refuse(device, 60 * MIB);
-	take(device, 36 * MIB, &b);
+	refuse(device, 90 * MIB + 1);
+	take(device, 90 * MIB, &b); // what the first chunk holds unused goes back for it
+	ck_assert_uint_eq(memory_of(device).reserved_bytes, 100 * MIB);
+	ck_assert_uint_eq(((char *)a.host)[10 * MIB - 1], 1);
 	give(device, &a);
+	take(device, 10 * MIB, &a);
 	give(device, &b);
+	give(device, &a);
+	take(device, 100 * MIB, &a); // both chunks go back for it
+	ck_assert_uint_eq(memory_of(device).reserved_bytes, 100 * MIB);
+	give(device, &a);
 	pfld_device_close(&device);
 	device = open_device(&(struct pfld_device_options){.memory_fraction = 0.5, .limit_bytes = 100 * MIB});
 	ck_assert_uint_eq(memory_of(device).reserved_bytes, 100 * MIB);
@@ -223,6 +260,7 @@ int main(void)
 	tcase_set_timeout(cases, 60);
 	tcase_add_test(cases, exact_holds_what_is_taken);
 	tcase_add_test(cases, a_limit_is_an_edge);
+	tcase_add_test(cases, sums_are_edges);
 	tcase_add_test(cases, a_fraction_is_reserved_at_open);
 	tcase_add_test(cases, growth_takes_whole_chunks);
 	tcase_add_test(cases, policies_combine);

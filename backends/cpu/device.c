@@ -169,6 +169,12 @@ static void chunk_destroy(struct pfld_backend_device *device, struct pfld_region
 	pfld_unreserve(chunk->host, chunk->bytes);
 }
 
+static void chunk_shrink(struct pfld_backend_device *device, struct pfld_region *chunk, size_t bytes)
+{
+	pfld_reserve_shrink(chunk->host, chunk->bytes, bytes);
+	chunk->bytes = bytes;
+}
+
 static enum pfld_status region_carve(struct pfld_backend_device *device, const struct pfld_region *chunk,
 									 size_t offset_bytes, size_t bytes, struct pfld_region *region,
 									 struct pfld_error *error)
@@ -269,6 +275,7 @@ const struct pfld_backend pfld_cpu_backend = {
 	.bytes_left = bytes_left,
 	.chunk_create = chunk_create,
 	.chunk_destroy = chunk_destroy,
+	.chunk_shrink = chunk_shrink,
 	.region_carve = region_carve,
 	.region_return = region_return,
 	.upload = upload,

@@ -147,12 +147,14 @@ void *pfld_reserve(size_t num_bytes)
 	size_t page = page_size();
 	if (num_bytes > SIZE_MAX / 2) return NULL;
 	size_t wanted = (PFLD_MAX(num_bytes, 1) + page - 1) / page * page;
-	bool huge = wanted >= HUGE_PAGE_BYTES;
-	size_t asked = wanted + (huge ? HUGE_PAGE_BYTES : 0);
-	char *space = map_nothing(NULL, asked, 0);
-	if (space == MAP_FAILED) return NULL;
+	size_t asked = wanted + HUGE_PAGE_BYTES;
+	char *space = wanted >= HUGE_PAGE_BYTES ? map_nothing(NULL, asked, 0) : MAP_FAILED;
+	if (space == MAP_FAILED) { // small, or no space to spare
+		space = map_nothing(NULL, wanted, 0);
+		return space == MAP_FAILED ? NULL : space;
+	}
 	// A little too much, and the ends given back, is how mmap() is made to align.
-	char *first = huge ? align_up(space, HUGE_PAGE_BYTES) : space, *end = first + wanted;
+	char *first = align_up(space, HUGE_PAGE_BYTES), *end = first + wanted;
 	if (first > space) (void)munmap(space, (size_t)(first - space));
 	if (end < space + asked) (void)munmap(end, (size_t)(space + asked - end));
 	return first;

@@ -50,6 +50,8 @@ struct pfld_backend {
 	enum pfld_status (*chunk_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
 	                                 struct pfld_error *error);
 	void (*chunk_destroy)(struct pfld_backend_device *device, struct pfld_region *chunk);
+	// Give back what lies behind the first `bytes` of a chunk, where no region is; chunk->bytes is then `bytes`. NULL: cannot.
+	void (*chunk_shrink)(struct pfld_backend_device *device, struct pfld_region *chunk, size_t bytes);
 	// A part of a chunk: committed and zeroed; and given back.
 	enum pfld_status (*region_carve)(struct pfld_backend_device *device, const struct pfld_region *chunk, size_t offset_bytes,
 	                                 size_t bytes, struct pfld_region *region, struct pfld_error *error);

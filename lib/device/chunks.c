@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memory policies that hold more than is in use: a share of the device reserved at open, and growth by whole chunks.
-// Regions are carved out of chunks, first fit; chunks stay until the device closes. The default policy (exact) has no
-// chunks. Called by memory.c and device.c.
+// Regions are carved out of chunks, first fit; chunks stay until the device closes, or until a limit would refuse what
+// they hold unused. The default policy (exact) has no chunks. Called by memory.c and device.c.
 #include "device/device.h"
 
 #include <stdlib.h>
@@ -73,14 +73,36 @@ enum pfld_status pfld_chunks_open(struct pfld_device *device, const struct pfld_
 	return device->reserves ? add_chunk(device, limit, "memory_fraction", &chunk, error) : PFLD_OK;
 }
 
+static void drop_chunk(struct pfld_device *device, struct pfld_chunk **link)
+{
+	struct pfld_chunk *chunk = *link;
+	*link = chunk->next;
+	device->memory.reserved_bytes -= chunk->space.bytes;
+	device->backend->chunk_destroy(device->state, &chunk->space);
+	free(chunk->pieces);
+	free(chunk);
+}
+
 void pfld_chunks_close(struct pfld_device *device)
 {
-	while (device->chunks) {
-		struct pfld_chunk *chunk = device->chunks;
-		device->chunks = chunk->next;
-		device->backend->chunk_destroy(device->state, &chunk->space);
-		free(chunk->pieces);
-		free(chunk);
+	while (device->chunks) drop_chunk(device, &device->chunks);
+}
+
+// Back to the system: chunks with nothing in them, and what lies behind the last region of the others.
+static void return_unused(struct pfld_device *device)
+{
+	for (struct pfld_chunk **link = &device->chunks; *link;) {
+		struct pfld_chunk *chunk = *link;
+		if (!chunk->num_pieces) {
+			drop_chunk(device, link);
+			continue;
+		}
+		struct piece tail = gap_before(chunk, chunk->num_pieces);
+		if (tail.bytes && device->backend->chunk_shrink) {
+			device->backend->chunk_shrink(device->state, &chunk->space, tail.offset);
+			device->memory.reserved_bytes -= tail.bytes;
+		}
+		link = &chunk->next;
 	}
 }
 
@@ -105,11 +127,17 @@ static enum pfld_status carve_from(struct pfld_device *device, struct pfld_chunk
 	return PFLD_OK;
 }
 
-// Whole chunks, but for the last one below a limit.
+static uint64_t unreserved(const struct pfld_device *device)
+{
+	return device->limit_bytes ? device->limit_bytes - device->memory.reserved_bytes : UINT64_MAX;
+}
+
+// Whole chunks, but for the last ones below a limit. What the limit allows is never refused for what lies unused.
 static enum pfld_status grow(struct pfld_device *device, size_t bytes, const char *what, struct pfld_chunk **chunk,
                              struct pfld_error *error)
 {
-	uint64_t left = device->limit_bytes ? device->limit_bytes - device->memory.reserved_bytes : UINT64_MAX;
+	if (device->grows && bytes > unreserved(device)) return_unused(device);
+	uint64_t left = unreserved(device);
 	if (!device->grows || bytes > left)
 		return pfld_fail(error, PFLD_ERR_MEMORY,
 		                 "out of memory: %s needs %zu bytes in one piece; of %llu bytes reserved %llu are taken, and %llu more "
