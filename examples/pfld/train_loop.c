@@ -92,6 +92,9 @@ static enum pfld_status report_memory(struct training *training, struct pfld_err
 	struct pfld_memory memory;
 	pfld_plan_summary(pfld_trainer_plan(training->trainer), &plan);
 	pfld_device_memory(training->network.device, &memory);
+	enum pfld_status status =
+		pfld_report_number(training->report, "reserved_peak_bytes", (double)memory.peak_reserved_bytes, error);
+	if (status) return status;
 	return pfld_report_memory(training->report, plan.planned_peak_bytes, memory.peak_bytes, plan.by_class, error);
 }
 
@@ -341,6 +344,10 @@ static int end_finished(struct training *training)
 	if (training_write_report(training, stopped ? "stopped" : "finished", &error))
 		return say_failure(training->command->name, &error);
 	say_best(training);
+	struct pfld_memory memory;
+	pfld_device_memory(training->network.device, &memory);
+	progress_note(&training->progress, "memory: %.1f MiB at the peak, %.1f MiB reserved",
+				  (double)memory.peak_bytes / (1 << 20), (double)memory.peak_reserved_bytes / (1 << 20));
 	progress_note(&training->progress, "report: %s/report.html", training->values.model_dir);
 	if (stopped)
 		progress_note(&training->progress, "go on with: pfld train --resume --model_dir %s",

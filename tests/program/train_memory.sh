@@ -14,6 +14,8 @@ for policy in "--allow_growth" "--memory_fraction 0.1" "--memory_fraction 0.1 --
 	"--memory_budget $smallest"; do
 	"$PFLD" train $base --model_dir policy $policy
 	need "weights with $policy" "$("$JSON_GET" policy/run.json weights_sha256)" "$sha"
+	reserved=$("$JSON_GET" policy/run.json reserved_peak_bytes) taken=$("$JSON_GET" policy/run.json measured_peak_bytes)
+	[ "$reserved" -ge "$taken" ] || fail "$policy: $reserved reserved, $taken taken"
 	rm -r policy
 done
 
