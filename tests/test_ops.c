@@ -246,6 +246,23 @@ static void numbers_per_channel(bool train, bool affine, bool moving, bool unbia
 	free_case(&t);
 }
 
+START_TEST(folding)
+{
+	for (int has_bias = 0; has_bias < 2; has_bias++) {
+		int32_t filters = 13, rows = 9;
+		struct op_case t = new_case(PFLD_OP_FOLD, 1, SEED);
+		double *kernel = add_shared(&t, 0, rows * filters, -1, 1);
+		double *bias = has_bias ? add_shared(&t, 1, filters, -1, 1) : NULL;
+		double *scale = add_shared(&t, 2, filters, -2, 2), *shift = add_shared(&t, 3, filters, -1, 1);
+		double *folded_kernel = add_shared_dst(&t, 0, rows * filters), *folded_bias = add_shared_dst(&t, 1, filters);
+		for (int32_t i = 0; i < rows * filters; i++) folded_kernel[i] = kernel[i] * scale[i % filters];
+		for (int32_t j = 0; j < filters; j++) folded_bias[j] = scale[j] * (bias ? bias[j] : 0) + shift[j];
+		check_case(&t, "fold");
+		free_case(&t);
+	}
+}
+END_TEST
+
 START_TEST(bn_numbers)
 {
 	numbers_per_channel(true, true, true, true, 3, 49);
@@ -483,6 +500,7 @@ int main(void)
 	tcase_add_test(tests, apply_gradient);
 	tcase_add_test(tests, prelu_gradient);
 	tcase_add_test(tests, bn_statistics);
+	tcase_add_test(tests, folding);
 	tcase_add_test(tests, bn_numbers);
 	tcase_add_test(tests, bn_gradients);
 	tcase_add_test(tests, add);

@@ -206,6 +206,49 @@ START_TEST(fused_equals_unfused)
 }
 END_TEST
 
+// In inference all batch norms of PFLD go into the kernels before them.
+START_TEST(folded_equals_unfused)
+{
+	double *both[2];
+	int32_t num_ops[2], num_norms = 0; // that are not folded
+	for (int i = 0; i < 2; i++) {
+		struct pfld_net *net = pfld_net_create();
+		pfld_model_pfld(net, &(struct pfld_model_options){.width = 0.25, .num_points = 5, .size = 32});
+		struct fixture f = make(net, 1, &(struct pfld_program_options){.batch = 3, .mode = PFLD_INFER, .unfused = i == 1});
+		for (int32_t j = 0; j < pfld_net_num_parameters(net); j++) {
+			struct pfld_parameter_info info;
+			pfld_net_parameter(net, j, &info);
+			if (!info.is_statistic) continue;
+			num_norms += i == 0 && strstr(info.name, "moving_mean");
+			double *numbers = calloc((size_t)info.elements, sizeof *numbers);
+			zoo_numbers(numbers, (size_t)info.elements, 50 + (uint64_t)j);
+			for (int64_t k = 0; k < info.elements; k++) numbers[k] = 1 + 0.5 * numbers[k];
+			ck_pfld(pfld_tensor_upload(pfld_weights_tensor(f.weights, info.name), PFLD_F64, numbers, info.elements, error));
+			free(numbers);
+		}
+		zoo_fill(pfld_program_input(f.program, "image"), 20);
+		ck_pfld(pfld_program_forward(f.program, 3, NULL, error));
+		both[i] = download(pfld_program_output(f.program, "points"), 3 * 10);
+		struct pfld_plan_summary summary;
+		pfld_plan_summary(pfld_program_plan(f.program), &summary);
+		num_ops[i] = summary.num_ops;
+		for (int32_t j = 0; i == 0 && j < summary.num_ops; j++)
+			num_norms -= strstr(pfld_plan_op_name(pfld_program_plan(f.program), j), " fold ") != NULL;
+		finish(&f);
+	}
+	ck_assert_int_lt(num_ops[0], num_ops[1]);
+	ck_assert_int_eq(num_norms, 0);
+	double distance = 0, norm = 0;
+	for (size_t i = 0; i < 3 * 10; i++) {
+		distance += pow(both[0][i] - both[1][i], 2);
+		norm += pow(both[1][i], 2);
+	}
+	ck_assert_double_le(sqrt(distance / norm), sizeof(pfld_real) == 8 ? 1e-12 : 1e-5);
+	free(both[0]);
+	free(both[1]);
+}
+END_TEST
+
 START_TEST(inference_of_a_sample_ignores_its_batch)
 {
 	struct fixture f = make(zoo_net(), 2, &(struct pfld_program_options){.batch = 7, .mode = PFLD_INFER});
@@ -384,6 +427,7 @@ int main(void)
 	tcase_add_test(tcase, thread_counts_and_larger_batches_change_no_bit);
 	tcase_add_test(tcase, accumulating_twice_is_double);
 	tcase_add_test(tcase, fused_equals_unfused);
+	tcase_add_test(tcase, folded_equals_unfused);
 	tcase_add_test(tcase, inference_of_a_sample_ignores_its_batch);
 #endif
 	tcase_add_test(tcase, only_what_is_wanted_is_computed);

@@ -97,7 +97,7 @@ double pfld_cpu_cost(const struct pfld_backend_device *device, const struct pfld
 
 // Each family's entries, defined in op_<family>.c.
 extern const struct pfld_cpu_op pfld_cpu_conv2d, pfld_cpu_conv2d_gradient;
-extern const struct pfld_cpu_op pfld_cpu_bn_statistics, pfld_cpu_bn_train, pfld_cpu_bn_infer;
+extern const struct pfld_cpu_op pfld_cpu_bn_statistics, pfld_cpu_bn_train, pfld_cpu_bn_infer, pfld_cpu_fold;
 extern const struct pfld_cpu_op pfld_cpu_bn_gradient_sums, pfld_cpu_bn_gradient;
 extern const struct pfld_cpu_op pfld_cpu_apply, pfld_cpu_apply_gradient;
 extern const struct pfld_cpu_op pfld_cpu_softmax, pfld_cpu_softmax_gradient;

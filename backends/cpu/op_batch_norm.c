@@ -93,6 +93,20 @@ static void infer(struct pfld_backend_device *device, const struct pfld_op *op, 
 
 const struct pfld_cpu_op pfld_cpu_bn_infer = {.enqueue = infer};
 
+static void fold(struct pfld_backend_device *device, const struct pfld_op *op, const struct pfld_run *run)
+{
+	const pfld_real *kernel = pfld_cpu_at(&op->src[0]), *bias = pfld_cpu_at(&op->src[1]);
+	const pfld_real *scale = pfld_cpu_at(&op->src[2]), *shift = pfld_cpu_at(&op->src[3]);
+	pfld_real *folded_kernel = pfld_cpu_at(&op->dst[0]), *folded_bias = pfld_cpu_at(&op->dst[1]);
+	int32_t filters = op->src[2].c;
+	size_t count = pfld_operand_elements(&op->src[0]);
+	for (size_t first = 0; first < count; first += (size_t)filters)
+		for (int32_t j = 0; j < filters; j++) folded_kernel[first + (size_t)j] = kernel[first + (size_t)j] * scale[j];
+	for (int32_t j = 0; j < filters; j++) folded_bias[j] = (pfld_real)((double)scale[j] * (bias ? bias[j] : 0) + shift[j]);
+}
+
+const struct pfld_cpu_op pfld_cpu_fold = {.enqueue = fold};
+
 // ---- gradient ----
 
 struct gradient_job {

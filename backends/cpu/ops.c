@@ -8,6 +8,7 @@ const struct pfld_cpu_op *const pfld_cpu_ops[PFLD_OP_NUM_KINDS] = {
 	[PFLD_OP_BN_STATISTICS] = &pfld_cpu_bn_statistics,
 	[PFLD_OP_BN_TRAIN] = &pfld_cpu_bn_train,
 	[PFLD_OP_BN_INFER] = &pfld_cpu_bn_infer,
+	[PFLD_OP_FOLD] = &pfld_cpu_fold,
 	[PFLD_OP_APPLY] = &pfld_cpu_apply,
 	[PFLD_OP_BN_GRADIENT_SUMS] = &pfld_cpu_bn_gradient_sums,
 	[PFLD_OP_BN_GRADIENT] = &pfld_cpu_bn_gradient,

@@ -30,7 +30,7 @@ static uint64_t planned_at(struct pfld_device *device, const struct train_config
 int32_t smaller_image_that_fits(struct pfld_device *device, const struct train_config *config,
 								const struct pfld_memory_page *page)
 {
-	uint64_t room = page->free_bytes;
+	uint64_t room = page->free_bytes + page->taken_bytes; // plans count the weights, which are there
 	if (config->trainer.memory_budget_bytes && config->trainer.memory_budget_bytes < room)
 		room = config->trainer.memory_budget_bytes;
 	for (int32_t size = config->model.net.size - 16; size >= 32; size -= 16) {
@@ -46,11 +46,11 @@ static void print_ways(const struct pfld_memory_page *page, const struct memory_
 	if (page->batch > 0 && page->batch < ways->batch_size)
 		fprintf(stderr, "    --batch_size %d\n", (int)page->batch);
 	if (page->budget_bytes > 0)
-		fprintf(stderr, "    --memory_budget %lluK, the same result in %.2f times the time of a step\n",
-				(unsigned long long)(page->budget_bytes >> 10), page->budget_time_ratio);
+		fprintf(stderr, "    --memory_budget %llu, the same result in %.2f times the time of a step\n",
+				(unsigned long long)page->budget_bytes, page->budget_time_ratio);
 	if (ways->smaller_image > 0) fprintf(stderr, "    --image_size %d\n", (int)ways->smaller_image);
 	if (page->batch == 0 && page->budget_bytes == 0 && ways->smaller_image == 0)
-		fprintf(stderr, "    nothing of this net: a smaller --width, or more memory (%.1f MiB are the least)\n",
+		fprintf(stderr, "    nothing of this net: a smaller --width, or more memory (%.1f MiB with this batch, and --memory_budget)\n",
 				mib(page->plan.smallest_budget_bytes));
 }
 

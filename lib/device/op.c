@@ -11,6 +11,7 @@ const char *pfld_op_name(enum pfld_op_kind kind)
 		[PFLD_OP_BN_TRAIN] = "bn_train",
 		[PFLD_OP_BN_INFER] = "bn_infer",
 		[PFLD_OP_APPLY] = "apply",
+		[PFLD_OP_FOLD] = "fold",
 		[PFLD_OP_BN_GRADIENT_SUMS] = "bn_gradient_sums",
 		[PFLD_OP_BN_GRADIENT] = "bn_gradient",
 		[PFLD_OP_APPLY_GRADIENT] = "apply_gradient",

@@ -34,6 +34,9 @@ enum pfld_op_kind {
 	// The same numbers from moving statistics. src: 0 moving_mean, 1 moving_variance, 2 gamma, 3 beta. dst: 0 scale, 1
 	// shift, 2 inv_std (or absent). attr.bn
 	PFLD_OP_BN_INFER,
+	// A batch norm taken into the convolution before it, for inference. src: 0 kernel, 1 bias (filters) or absent (0), 2 scale
+	// (filters), 3 shift. dst: 0 kernel scale, 1 bias scale + shift (filters)
+	PFLD_OP_FOLD,
 	// y = act(fma(scale, x, shift)); with scale and shift absent y = act(x). src: 0 x, 1 scale, 2 shift, 3 prelu slopes (c) or
 	// (h w c) or absent. dst: 0 y (may be the place of x). attr.act
 	PFLD_OP_APPLY,

@@ -259,6 +259,19 @@ static void check_bn_infer(struct check *check)
 	numbers(check, &dst[2], "inv_std", channels);
 }
 
+static void check_fold(struct check *check)
+{
+	const struct pfld_operand *src = check->op->src, *dst = check->op->dst;
+	int64_t filters = src[2].c, count = (int64_t)pfld_operand_elements(&src[0]);
+	needed_numbers(check, &src[0], "kernel", count);
+	numbers(check, &src[1], "bias", filters);
+	needed_numbers(check, &src[2], "scale", filters);
+	needed_numbers(check, &src[3], "shift", filters);
+	needed_numbers(check, &dst[0], "folded kernel", count);
+	needed_numbers(check, &dst[1], "folded bias", filters);
+	if (!check->status) require_true(check, count % filters == 0, "the kernel must hold whole rows of filters");
+}
+
 static void activation(struct check *check, const struct pfld_operand *slopes, const struct pfld_operand *x)
 {
 	const struct pfld_act_attr *attr = &check->op->attr.act;
@@ -570,6 +583,7 @@ enum pfld_status pfld_op_check(const struct pfld_op *op, struct pfld_error *erro
 		[PFLD_OP_BN_STATISTICS] = check_bn_statistics,
 		[PFLD_OP_BN_TRAIN] = check_bn_train,
 		[PFLD_OP_BN_INFER] = check_bn_infer,
+		[PFLD_OP_FOLD] = check_fold,
 		[PFLD_OP_APPLY] = check_apply,
 		[PFLD_OP_BN_GRADIENT_SUMS] = check_bn_gradient_sums,
 		[PFLD_OP_BN_GRADIENT] = check_bn_gradient,

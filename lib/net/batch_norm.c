@@ -64,8 +64,49 @@ static void emit_numbers(struct pfld_emit *emit, const struct pfld_layer *layer,
 	else emit_moving_numbers(emit, layer, saved);
 }
 
+void pfld_emit_fold(struct pfld_emit *emit, const struct pfld_layer *layer, struct pfld_operand *kernel,
+                    struct pfld_operand *bias)
+{
+	int32_t index = emit->folded_norm[layer->index];
+	if (index < 0) return;
+	const struct pfld_layer *norm = &emit->net->layers[index];
+	struct pfld_operand *saved = emit->saved[index];
+	emit_numbers(emit, norm, &(struct pfld_operand){.tensor = PFLD_NO_TENSOR}, saved);
+	struct pfld_operand folded_kernel = *kernel, folded_bias = per_channel(emit, norm, "folded bias");
+	folded_kernel.tensor = pfld_emit_tensor(emit, norm->index, "folded kernel", PFLD_MEMORY_ACTIVATIONS, false, kernel->h,
+	                                        kernel->w, kernel->c)
+	                           .tensor;
+	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_FOLD, norm);
+	op->src[0] = *kernel;
+	op->src[1] = *bias;
+	op->src[2] = saved[SAVED_SCALE];
+	op->src[3] = saved[SAVED_SHIFT];
+	op->dst[0] = *kernel = folded_kernel;
+	op->dst[1] = *bias = folded_bias;
+}
+
+static bool is_folded(const struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	int32_t producer = pfld_net_value(emit->net, layer->inputs[0])->layer;
+	return emit->folded_norm[producer] == layer->index;
+}
+
+// What is left of a batch norm whose numbers are in the kernel before it: its activation.
+static void forward_folded(struct pfld_emit *emit, const struct pfld_layer *layer)
+{
+	const struct pfld_operand absent = {.tensor = PFLD_NO_TENSOR};
+	struct pfld_act_attr act = pfld_emit_fused_act(emit, layer);
+	struct pfld_pending pending = {.act = act.act, .slope = act.slope, .scale = absent, .shift = absent};
+	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
+	emit->values[layer->output - 1] = act.act == PFLD_ACT_NONE ? x : pfld_emit_pending(emit, &x, &pending);
+}
+
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
 {
+	if (is_folded(emit, layer)) {
+		forward_folded(emit, layer);
+		return;
+	}
 	struct pfld_operand *saved = emit->saved[layer->index];
 	struct pfld_operand x = pfld_emit_input(emit, layer, 0);
 	x = saved[SAVED_X] = pfld_emit_plain(emit, layer, &x);

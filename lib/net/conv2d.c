@@ -8,11 +8,13 @@ enum { KERNEL, BIAS };
 void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
 {
 	struct pfld_operand x = as_row ? pfld_emit_input_row(emit, layer, 0) : pfld_emit_input(emit, layer, 0);
+	struct pfld_operand kernel = pfld_emit_param(emit, layer, KERNEL), bias = pfld_emit_param(emit, layer, BIAS);
+	pfld_emit_fold(emit, layer, &kernel, &bias);
 	struct pfld_operand output = pfld_emit_output(emit, layer);
 	struct pfld_op *op = pfld_emit_op(emit, PFLD_OP_CONV2D, layer);
 	op->src[0] = x;
-	op->src[1] = pfld_emit_param(emit, layer, KERNEL);
-	op->src[2] = pfld_emit_param(emit, layer, BIAS);
+	op->src[1] = kernel;
+	op->src[2] = bias;
 	op->dst[0] = output;
 	op->attr.conv = layer->attr.conv;
 }

@@ -32,12 +32,14 @@ enum pfld_status pfld_emit_init(struct pfld_emit *emit, const struct pfld_net *n
 	emit->live = pfld_calloc(net->num_layers + 1, sizeof *emit->live);
 	emit->is_fused = pfld_calloc(net->num_layers + 1, sizeof *emit->is_fused);
 	emit->fused_layer = pfld_calloc(net->num_layers + 1, sizeof *emit->fused_layer);
+	emit->folded_norm = pfld_calloc(net->num_layers + 1, sizeof *emit->folded_norm);
 	if (!emit->values || !emit->gradients || !emit->params || !emit->param_gradients || !emit->saved ||
-	    !emit->needs_gradient || !emit->gradient_done || !emit->live || !emit->is_fused || !emit->fused_layer) {
+	    !emit->needs_gradient || !emit->gradient_done || !emit->live || !emit->is_fused || !emit->fused_layer ||
+	    !emit->folded_norm) {
 		pfld_emit_finish(emit);
 		return pfld_fail_memory(error, net->num_values * sizeof *emit->values, "compiling the net");
 	}
-	for (size_t i = 0; i < net->num_layers; i++) emit->fused_layer[i] = -1;
+	for (size_t i = 0; i < net->num_layers; i++) emit->fused_layer[i] = emit->folded_norm[i] = -1;
 	return PFLD_OK;
 }
 
@@ -62,6 +64,7 @@ void pfld_emit_finish(struct pfld_emit *emit)
 	free(emit->live);
 	free(emit->is_fused);
 	free(emit->fused_layer);
+	free(emit->folded_norm);
 	for (size_t i = 0; i < emit->num_pendings; i++) free(emit->pendings[i]);
 	free(emit->pendings);
 	*emit = (struct pfld_emit){0};

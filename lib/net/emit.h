@@ -42,6 +42,7 @@ struct pfld_emit {
 	bool *live;                                      // by layer
 	int32_t *fused_layer;                            // by layer: activation that melts into it, else -1
 	bool *is_fused;                                  // by layer: it has melted into another
+	int32_t *folded_norm;                            // by layer: batch norm that is taken into its kernel, else -1
 	struct pfld_pending **pendings;                  // all that operands point at
 	size_t num_pendings, pendings_capacity;
 	struct pfld_op spare_op;                         // written to after a failure
@@ -100,6 +101,9 @@ void pfld_emit_copy(struct pfld_emit *emit, const struct pfld_layer *layer, cons
 // The ops of a convolution with parameters kernel (role 0) and bias (1), by attr.conv; as_row: of all numbers of a sample as
 // one pixel. conv2d.c.
 void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row);
+// The kernel and bias of a convolution with the batch norm in them that is taken in (batch_norm.c); else as they are.
+void pfld_emit_fold(struct pfld_emit *emit, const struct pfld_layer *layer, struct pfld_operand *kernel,
+                    struct pfld_operand *bias);
 void pfld_emit_conv2d_gradient(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row);
 // The activation that this layer applies at its end: that of the layer which has melted into it, or none.
 struct pfld_act_attr pfld_emit_fused_act(const struct pfld_emit *emit, const struct pfld_layer *layer);

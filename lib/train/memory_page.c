@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-// Threads of a loader, images and small objects need address space and memory beside the device's.
+// Threads of a loader, images and small objects need memory beside the device's: a quarter of a small rest, no more than
+// this of a large one.
 enum { BESIDE_BYTES = 192 << 20 };
 
+// What is reserved and not in use is the device's to take, whatever the system says.
 static uint64_t free_bytes(const struct pfld_device *device)
 {
 	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
 	uint64_t left = limit ? limit - PFLD_MIN(taken, limit) : UINT64_MAX;
 	uint64_t system = device->backend->bytes_left ? device->backend->bytes_left(device->state) : UINT64_MAX;
-	if (system != UINT64_MAX) system = system > BESIDE_BYTES ? system - BESIDE_BYTES : 0;
-	return PFLD_MIN(left, system);
+	if (system == UINT64_MAX) return left;
+	system -= PFLD_MIN(BESIDE_BYTES, system / 4);
+	return PFLD_MIN(left, system + (device->memory.reserved_bytes - taken));
 }
 
 // The largest tensors, by insertion.
