@@ -50,7 +50,9 @@ static void print_ways(const struct pfld_memory_page *page, const struct memory_
 				(unsigned long long)page->budget_bytes, page->budget_time_ratio);
 	if (ways->smaller_image > 0) fprintf(stderr, "    --image_size %d\n", (int)ways->smaller_image);
 	if (page->batch == 0 && page->budget_bytes == 0 && ways->smaller_image == 0)
-		fprintf(stderr, "    nothing of this net: a smaller --width, or more memory (%.1f MiB with this batch, and --memory_budget)\n",
+		fprintf(stderr,
+				"    nothing of this net: a smaller --width, or more memory (%.1f MiB with this batch, and "
+				"--memory_budget)\n",
 				mib(page->plan.smallest_budget_bytes));
 }
 

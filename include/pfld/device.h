@@ -63,7 +63,8 @@ struct pfld_device_options {
 	double memory_fraction;              // in 0..1: reserve this share of the device at open, and take no more (on cpu: of
 	                                     // address space; pages come with use); 0: reserve nothing
 	bool allow_growth;                   // take whole chunks of 64 MiB as they are needed, and keep them until close, or until
-	                                     // a limit would refuse what they hold unused; with memory_fraction: up to that share, of which nothing is reserved at open
+	                                     // a limit would refuse what they hold unused; with memory_fraction: up to
+	                                     // that share, of which nothing is reserved at open
 	int32_t num_threads;                 // cpu: 0 means affinity and cgroup quota decide (not with parallel_for); up to 4096
 	const char *cpu_level;               // cpu: "c" or "avx2"; NULL means the best that the processor has
 	pfld_parallel_for *parallel_for;     // cpu: the host's threads (num_threads of them) instead of our own

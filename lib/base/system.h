@@ -27,7 +27,8 @@ char *pfld_cpu_name(char *buffer, size_t num_bytes);
 void *pfld_pages_alloc(size_t num_bytes);
 void pfld_pages_free(void *pages);
 
-// Address space without memory behind it, aligned to a page, and to 2 MiB where it is large and there is room. NULL: the system gives no more.
+// Address space without memory behind it, aligned to a page, and to 2 MiB where it is large and there is room. NULL: the
+// system gives no more.
 void *pfld_reserve(size_t num_bytes);
 void pfld_unreserve(void *space, size_t num_bytes);
 // Give back what lies behind the first `keep_bytes`, whole pages of it.
