@@ -95,6 +95,16 @@ static void make_binary(double *values, int32_t count)
 	for (int32_t i = 0; i < count; i++) values[i] = values[i] > 0.6;
 }
 
+// Where a loss has a corner its slope cannot be had from differences: targets keep off it.
+static void keep_off_corners(struct batch *b, int32_t count)
+{
+	double corner = b->attr.kind == PFLD_LOSS_WING ? b->attr.wing_w / b->attr.point_scale : 0, near = 0.005;
+	for (int32_t i = 0; i < count; i++) {
+		double distance = fabs(b->prediction[i] - b->target[i]);
+		if (distance < near || fabs(distance - corner) < near) b->target[i] = (float)(b->target[i] + 3 * near);
+	}
+}
+
 enum { MASK = 1, WEIGHTS = 2, ATTRIBUTES = 4, MEAN = 8, SMOOTH = 16 };
 
 static void loss_one(enum pfld_loss_kind kind, int32_t n, int32_t h, int32_t c, int32_t with)
@@ -113,6 +123,7 @@ static void loss_one(enum pfld_loss_kind kind, int32_t n, int32_t h, int32_t c, 
 	t.run.loss_scale = 8;
 	b.prediction = add_src(&t, 0, h, 1, c, 0, points ? 0 : -4, points ? 1 : 4);
 	b.target = add_src(&t, 1, h, 1, c, 0, 0, 1);
+	if (points) keep_off_corners(&b, n * h * c);
 	if (with & MASK) make_binary(b.mask = add_src(&t, 2, h, 1, c, 0, 0, 1), n * h * c);
 	if (with & WEIGHTS) b.weights = add_src(&t, 3, 1, 1, 1, 0, 0, 2);
 	if (with & ATTRIBUTES) make_binary(b.attributes = add_src(&t, 4, 1, 1, 6, 0, 0, 1), n * 6);
