@@ -98,7 +98,9 @@ static void make_binary(double *values, int32_t count)
 // Where a loss has a corner its slope cannot be had from differences: targets keep off it.
 static void keep_off_corners(struct batch *b, int32_t count)
 {
-	double corner = b->attr.kind == PFLD_LOSS_WING ? b->attr.wing_w / b->attr.point_scale : 0, near = 0.005;
+	double corner = 0, near = 0.005;
+	if (b->attr.kind == PFLD_LOSS_WING) corner = b->attr.wing_w / b->attr.point_scale;
+	if (b->attr.kind == PFLD_LOSS_SMOOTH_L1) corner = b->attr.beta / b->attr.point_scale;
 	for (int32_t i = 0; i < count; i++) {
 		double distance = fabs(b->prediction[i] - b->target[i]);
 		if (distance < near || fabs(distance - corner) < near) b->target[i] = (float)(b->target[i] + 3 * near);
