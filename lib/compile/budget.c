@@ -232,12 +232,13 @@ static bool extend_ways(struct ways *ways, const struct search *search, int32_t 
 		before.cost += choice->cost;
 		if (choice->is_free && !add_way(ways, before)) return false;
 	}
+	ways->first[index] = first;
+	if (ways->num == first) return true; // nothing fits
 	qsort(ways->ways + first, ways->num - first, sizeof *ways->ways, fewer_bytes_first);
 	size_t kept = first;
 	for (size_t i = first; i < ways->num; i++)
 		if (kept == first || ways->ways[i].cost < ways->ways[kept - 1].cost) ways->ways[kept++] = ways->ways[i];
 	ways->num = kept;
-	ways->first[index] = first;
 	return true;
 }
 
