@@ -23,13 +23,6 @@ struct search {
 	double cost; // of a step that keeps everything
 };
 
-static uint64_t total_bytes(const struct pfld_compiled *compiled)
-{
-	uint64_t total = 0;
-	for (int32_t i = 0; i < PFLD_NUM_HOMES; i++) total += compiled->home_bytes[i];
-	return total;
-}
-
 static double op_cost(const struct pfld_compiled *compiled, const struct pfld_op *op)
 {
 	return compiled->device->backend->cost(compiled->device->state, op, compiled->batch);
@@ -94,7 +87,7 @@ static enum pfld_status measure(const struct pfld_compiled *kept, const struct p
 	}
 	free(live);
 	find_insides(kept, search);
-	search->fixed = total_bytes(again) - again->home_bytes[PFLD_HOME_ARENA];
+	search->fixed = pfld_compiled_bytes(again) - again->home_bytes[PFLD_HOME_ARENA];
 	search->cost = total_cost(kept);
 	for (int32_t i = 0; i < search->num; i++) {
 		struct choice *choice = &search->choices[i];
@@ -132,7 +125,7 @@ static enum pfld_status try_set(struct pfld_compiled *best, const struct pfld_pr
 	struct pfld_compiled fresh;
 	enum pfld_status status = compile_set(&fresh, best, options, again, error);
 	if (status != PFLD_OK) return status;
-	uint64_t bytes = total_bytes(&fresh);
+	uint64_t bytes = pfld_compiled_bytes(&fresh);
 	*over = bytes > search->budget ? bytes - search->budget : 0;
 	if (*over) {
 		pfld_compiled_finish(&fresh);
@@ -310,13 +303,13 @@ enum pfld_status pfld_keep_budget(struct pfld_compiled *compiled, const struct p
 	for (int32_t i = 0; i < compiled->blocks.num; i++) again[i] = compiled->blocks.blocks[i].has_inside;
 	enum pfld_status status = compile_set(&smallest, compiled, options, again, error);
 	if (status == PFLD_OK) {
-		uint64_t smallest_bytes = PFLD_MIN(total_bytes(&smallest), total_bytes(compiled));
+		uint64_t smallest_bytes = PFLD_MIN(pfld_compiled_bytes(&smallest), pfld_compiled_bytes(compiled));
 		uint64_t budget = options->memory_budget_bytes;
 		compiled->time_ratio = 1;
-		if (budget && budget < total_bytes(compiled)) status = choose(compiled, &smallest, options, again, error);
+		if (budget && budget < pfld_compiled_bytes(compiled)) status = choose(compiled, &smallest, options, again, error);
 		if (status == PFLD_OK) {
 			compiled->smallest_bytes = smallest_bytes;
-			compiled->fits = !budget || total_bytes(compiled) <= budget;
+			compiled->fits = !budget || pfld_compiled_bytes(compiled) <= budget;
 		}
 		pfld_compiled_finish(&smallest);
 	}

@@ -243,6 +243,13 @@ enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device
 	return status;
 }
 
+uint64_t pfld_compiled_bytes(const struct pfld_compiled *compiled)
+{
+	uint64_t bytes = 0;
+	for (int32_t i = 0; i < PFLD_NUM_HOMES; i++) bytes += compiled->home_bytes[i];
+	return bytes;
+}
+
 void pfld_compiled_finish(struct pfld_compiled *compiled)
 {
 	pfld_emit_finish(&compiled->emit);

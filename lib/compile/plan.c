@@ -156,13 +156,6 @@ static enum pfld_status add_homes(struct pfld_plan *plan, const struct pfld_comp
 	return PFLD_OK;
 }
 
-static uint64_t compiled_bytes(const struct pfld_compiled *compiled)
-{
-	uint64_t bytes = 0;
-	for (int32_t i = 0; i < PFLD_NUM_HOMES; i++) bytes += compiled->home_bytes[i];
-	return bytes;
-}
-
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
 									   struct pfld_error *error)
 {
@@ -181,7 +174,7 @@ enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld
 	for (size_t i = 0; status == PFLD_OK && i < compiled->emit.num_tensors; i++)
 		status = add_tensor(plan, compiled, i, regions, op_base, error);
 	if (status != PFLD_OK) return status;
-	uint64_t bytes = compiled_bytes(compiled), spared = bytes - PFLD_MIN(bytes, compiled->smallest_bytes);
+	uint64_t bytes = pfld_compiled_bytes(compiled), spared = bytes - PFLD_MIN(bytes, compiled->smallest_bytes);
 	plan->smallest_arena = PFLD_MAX(plan->smallest_arena, compiled->home_bytes[PFLD_HOME_ARENA] - spared);
 	if (compiled->mode == PFLD_TRAIN) plan->time_ratio = compiled->time_ratio;
 	if (compiled->uses_batch_statistics) plan->summary.smallest_batch = 2;

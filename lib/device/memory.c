@@ -25,6 +25,16 @@ void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *me
 	pfld_chunks_count_free(device, memory);
 }
 
+uint64_t pfld_device_room(const struct pfld_device *device, uint64_t beside_bytes)
+{
+	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
+	uint64_t left = limit ? limit - PFLD_MIN(taken, limit) : UINT64_MAX;
+	uint64_t system = device->backend->bytes_left ? device->backend->bytes_left(device->state) : UINT64_MAX;
+	if (system == UINT64_MAX) return left;
+	system -= PFLD_MIN(beside_bytes, system / 4);
+	return PFLD_MIN(left, system + (device->memory.reserved_bytes - taken));
+}
+
 // Whether `bytes` more may be taken. Chunks keep the limit themselves.
 static enum pfld_status check_room(const struct pfld_device *device, size_t bytes, const char *what,
 								   struct pfld_error *error)

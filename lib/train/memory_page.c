@@ -5,20 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Threads of a loader, images and small objects need memory beside the device's: a quarter of a small rest, no more than
-// this of a large one.
+// For threads of a loader, images and small objects.
 enum { BESIDE_BYTES = 192 << 20 };
-
-// What is reserved and not in use is the device's to take, whatever the system says.
-static uint64_t free_bytes(const struct pfld_device *device)
-{
-	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
-	uint64_t left = limit ? limit - PFLD_MIN(taken, limit) : UINT64_MAX;
-	uint64_t system = device->backend->bytes_left ? device->backend->bytes_left(device->state) : UINT64_MAX;
-	if (system == UINT64_MAX) return left;
-	system -= PFLD_MIN(BESIDE_BYTES, system / 4);
-	return PFLD_MIN(left, system + (device->memory.reserved_bytes - taken));
-}
 
 // The largest tensors, by insertion.
 static void find_largest(struct pfld_memory_page *page, const struct pfld_plan *plan)
@@ -71,7 +59,7 @@ enum pfld_status pfld_trainer_memory_page(struct pfld_memory_page *page, const s
 	enum pfld_status status = plan_with(&plan, weights, options, options->memory_budget_bytes, error);
 	if (status != PFLD_OK) return status;
 	struct pfld_memory_page fresh = {
-	    .limit_bytes = device->limit_bytes, .taken_bytes = device->memory.current_bytes, .free_bytes = free_bytes(device)};
+	    .limit_bytes = device->limit_bytes, .taken_bytes = device->memory.current_bytes, .free_bytes = pfld_device_room(device, BESIDE_BYTES)};
 	pfld_plan_summary(plan, &fresh.plan);
 	fresh.needed_bytes = fresh.plan.planned_peak_bytes - PFLD_MIN(weights->region.bytes, fresh.plan.planned_peak_bytes);
 	find_largest(&fresh, plan);

@@ -233,10 +233,7 @@ static enum pfld_status check_room(const struct pfld_trainer *trainer, uint64_t 
 {
 	const struct pfld_device *device = trainer->weights->device;
 	uint64_t needed = planned_bytes - PFLD_MIN(planned_bytes, trainer->weights->region.bytes);
-	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
-	uint64_t left = limit ? limit - PFLD_MIN(taken, limit) : UINT64_MAX;
-	uint64_t system = device->backend->bytes_left ? device->backend->bytes_left(device->state) : UINT64_MAX;
-	if (system != UINT64_MAX) left = PFLD_MIN(left, system + (device->memory.reserved_bytes - taken));
+	uint64_t left = pfld_device_room(device, 0);
 	// An arena that is there already may be large enough for these programs, too.
 	if (device->arenas || needed <= left) return PFLD_OK;
 	return pfld_fail(error, PFLD_ERR_MEMORY,
