@@ -94,7 +94,7 @@ static enum pfld_status set_up(struct eval *eval, struct pfld_error *error)
 	status = choose_corners(eval, error);
 	struct network_options network = {values->device,       values->cpu_level,       values->threads,     log,
 									  values->memory_limit, values->memory_fraction, values->allow_growth};
-	if (!status) status = network_open(&eval->network, path, &eval->model, &network, error);
+	if (!status) status = network_open(&eval->network, path, &eval->model, values->batch_size, &network, error);
 	if (!status) status = predictor_create(&eval->predictor, &eval->network, &eval->model, values->batch_size, error);
 	struct evaluator_options evaluator = {.dataset = eval->dataset,
 										  .sample = eval->model.sample,

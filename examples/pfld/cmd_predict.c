@@ -371,7 +371,7 @@ static enum pfld_status set_up(struct predict *predict, struct pfld_error *error
 									  .memory_limit = values->memory_limit,
 									  .memory_fraction = values->memory_fraction,
 									  .allow_growth = values->allow_growth};
-	if (!status) status = network_open(&predict->network, path, &predict->model, &network, error);
+	if (!status) status = network_open(&predict->network, path, &predict->model, 1, &network, error);
 	if (!status) status = predictor_create(&predict->predictor, &predict->network, &predict->model, 1, error);
 	if (status) return status;
 	predict->inputs = calloc((size_t)predict->predictor.image_elements, sizeof(float));

@@ -194,7 +194,9 @@ static enum pfld_status make_net(struct training *training, struct pfld_error *e
 		pfld_net_set_weight_decay(net, "*kernel", training->values.weight_decay);
 		pfld_net_set_weight_decay(net, "fc/*", 0);
 	}
-	return pfld_weights_create(&training->network.weights, training->network.device, net, training->values.seed, error);
+	status = pfld_weights_create(&training->network.weights, training->network.device, net, training->values.seed, error);
+	if (status == PFLD_ERR_MEMORY) memory_page_of_training(&training->network, &training->config);
+	return status;
 }
 
 // Net forms that cannot share weights are refused by name, before shapes are looked at.
@@ -340,22 +342,11 @@ static enum pfld_status open_evaluator(struct training *training, struct pfld_er
 	return evaluator_create(&training->evaluator, &options, error);
 }
 
-// Beside the one line of the error: what is needed, what there is, and what would do.
-static void say_memory_page(const struct training *training)
-{
-	struct pfld_memory_page page;
-	struct pfld_error ignored;
-	if (pfld_trainer_memory_page(&page, training->network.weights, &training->config.trainer, &ignored)) return;
-	struct memory_ways_out ways = {.batch_size = training->values.batch_size, .image_size = training->values.image_size};
-	ways.smaller_image = smaller_image_that_fits(training->network.device, &training->config, &page);
-	memory_page_print(&page, &ways);
-}
-
 static enum pfld_status make_trainer(struct training *training, struct pfld_error *error)
 {
 	enum pfld_status status =
 		pfld_trainer_create(&training->trainer, training->network.weights, &training->config.trainer, error);
-	if (status == PFLD_ERR_MEMORY) say_memory_page(training);
+	if (status == PFLD_ERR_MEMORY) memory_page_of_training(&training->network, &training->config);
 	if (status || !training->resumed) return status;
 	char path[PATH_BYTES];
 	snprintf(path, sizeof path, "%s/last.safetensors", training->values.model_dir);

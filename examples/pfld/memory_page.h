@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The out-of-memory page on standard error: one page, with ways out that then run.
+// The out-of-memory page on standard error: one page, with ways out that then run. Called where a net, a program or a
+// trainer is made.
 #ifndef PFLD_PROGRAM_MEMORY_PAGE_H
 #define PFLD_PROGRAM_MEMORY_PAGE_H
 
 #include "train_config.h"
 
-struct memory_ways_out {
-	int32_t batch_size, image_size; // as asked for
-	int32_t smaller_image;          // that fits with the batch; 0: none
-};
-// The largest image size below the one asked for that fits what is free; 0: none.
-int32_t smaller_image_that_fits(struct pfld_device *device, const struct train_config *config,
-								const struct pfld_memory_page *page);
-void memory_page_print(const struct pfld_memory_page *page, const struct memory_ways_out *ways);
+// Of training, also where the weights are not there yet.
+void memory_page_of_training(const struct network *network, const struct train_config *config);
+// Of inference on `batch` images at a time.
+void memory_page_of_inference(const struct network *network, int32_t batch);
 
 #endif

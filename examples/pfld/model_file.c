@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a model file says of itself, and the net, weights and device made from it.
 #include "model_file.h"
+#include "memory_page.h"
 #include "options.h"
 #include "say.h"
 
@@ -200,7 +201,7 @@ enum pfld_status network_open_device(struct network *network, const struct netwo
 	return pfld_device_open(&network->device, options->device ? options->device : "auto", &device, error);
 }
 
-enum pfld_status network_open(struct network *network, const char *path, const struct model *model,
+enum pfld_status network_open(struct network *network, const char *path, const struct model *model, int32_t batch,
 							  const struct network_options *options, struct pfld_error *error)
 {
 	struct pfld_load_report report;
@@ -210,6 +211,7 @@ enum pfld_status network_open(struct network *network, const char *path, const s
 	if (!network->net) return fail(error, PFLD_ERR_MEMORY, "out of memory for a net");
 	pfld_model_pfld(network->net, &model->net);
 	status = pfld_weights_create(&network->weights, network->device, network->net, 0, error);
+	if (status == PFLD_ERR_MEMORY) memory_page_of_inference(network, batch);
 	if (!status) status = pfld_weights_load(network->weights, path, PFLD_LOAD_ALL, &report, error);
 	return status;
 }

@@ -56,8 +56,9 @@ struct network_options {
 // The device alone, with the masks of the environment.
 enum pfld_status network_open_device(struct network *network, const struct network_options *options,
 									 struct pfld_error *error);
-// Device, net and weights of a model file, for inference.
-enum pfld_status network_open(struct network *network, const char *path, const struct model *model,
+// Device, net and weights of a model file, for inference on `batch` images at a time. Where the weights do not fit, the
+// out-of-memory page goes to standard error.
+enum pfld_status network_open(struct network *network, const char *path, const struct model *model, int32_t batch,
 							  const struct network_options *options, struct pfld_error *error);
 void network_close(struct network *network);
 

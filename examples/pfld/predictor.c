@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // An inference program on a network.
 #include "predictor.h"
+#include "memory_page.h"
+
+struct pfld_program_options inference_options(int32_t batch)
+{
+	static const char *const OUTPUTS[] = {"points"};
+	return (struct pfld_program_options){.batch = batch, .mode = PFLD_INFER, .outputs = OUTPUTS, .num_outputs = 1};
+}
 
 enum pfld_status predictor_create(struct predictor *predictor, struct network *network, const struct model *model,
 								  int32_t batch, struct pfld_error *error)
 {
-	static const char *const OUTPUTS[] = {"points"};
-	struct pfld_program_options options = {.batch = batch, .mode = PFLD_INFER, .outputs = OUTPUTS, .num_outputs = 1};
+	struct pfld_program_options options = inference_options(batch);
 	enum pfld_status status = pfld_program_create(&predictor->program, network->weights, &options, error);
+	if (status == PFLD_ERR_MEMORY) memory_page_of_inference(network, batch);
 	if (status) return status;
 	predictor->image = pfld_program_input(predictor->program, "image");
 	predictor->points = pfld_program_output(predictor->program, "points");

@@ -13,6 +13,8 @@ struct predictor {
 	struct pfld_tensor *image, *points;      // belong to the program
 	int64_t image_elements, points_elements; // of one sample
 };
+struct pfld_program_options inference_options(int32_t batch);
+// Where it does not fit, the out-of-memory page goes to standard error.
 enum pfld_status predictor_create(struct predictor *predictor, struct network *network, const struct model *model,
 								  int32_t batch, struct pfld_error *error);
 void predictor_destroy(struct predictor *predictor);

@@ -114,6 +114,22 @@ struct pfld_memory {
 	uint64_t num_free_pieces, largest_free_bytes; // inside of what is reserved
 };
 PFLD_API void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *memory);
+// What can still be taken, and which bound it meets first.
+enum pfld_memory_bound {
+	PFLD_BOUND_NONE,     // none is known
+	PFLD_BOUND_LIMIT,    // limit_bytes of the options
+	PFLD_BOUND_FRACTION, // memory_fraction of the options
+	PFLD_BOUND_DEVICE,   // the device's memory; cpu: RAM, a control group or the limit on address space
+	PFLD_BOUND_SYSTEM,   // cpu: what the process may still take of these, all that it has taken elsewhere left out
+};
+struct pfld_memory_room {
+	enum pfld_memory_bound bound;
+	uint64_t limit_bytes; // the smallest of device, share and limit; 0: none is known
+	uint64_t free_bytes;  // UINT64_MAX: no bound is known
+};
+// Of what the system has left, `beside_bytes` but no more than a quarter are set aside.
+PFLD_API void pfld_device_memory_room(const struct pfld_device *device, uint64_t beside_bytes,
+                                      struct pfld_memory_room *room);
 
 #ifdef __cplusplus
 }

@@ -57,13 +57,13 @@ PFLD_API const char *pfld_plan_op_name(const struct pfld_plan *plan, int32_t op)
 // What is needed, what there is, who has the rest, and what would fit. Filled from plans; nothing is taken.
 enum { PFLD_PAGE_TENSORS = 5 };
 struct pfld_memory_page {
-	uint64_t needed_bytes;  // beyond what is taken already
-	uint64_t limit_bytes;   // of the device, its share or its limit, whichever is smallest; 0: none is known
-	uint64_t taken_bytes;   // by objects that live on the device
-	uint64_t free_bytes;    // that can still be taken: of the limit, of RAM, of the process's address space
+	uint64_t needed_bytes;        // beyond what is taken already
+	struct pfld_memory_room room; // 192 MiB of the system's are set aside for a loader and small objects
+	uint64_t taken_bytes[PFLD_MEMORY_NUM_CLASSES]; // by objects that live on the device
 	struct pfld_plan_summary plan;
 	struct {
 		char name[64];
+		enum pfld_memory_class memory_class;
 		uint64_t bytes;
 	} largest[PFLD_PAGE_TENSORS]; // tensors of the plan, largest first; bytes 0: fewer
 	int32_t batch;                // largest that fits as asked; 0: none

@@ -53,6 +53,12 @@ PFLD_API_STATUS enum pfld_status pfld_program_largest_batch(struct pfld_largest_
                                                             const struct pfld_program_options *options,
                                                             uint64_t limit_bytes, bool compute_again,
                                                             struct pfld_error *error);
+// Why a program with these options does not fit, and what does. `weights` exist already and are not needed once more; NULL:
+// not yet.
+PFLD_API_STATUS enum pfld_status pfld_program_memory_page(struct pfld_memory_page *page, struct pfld_device *device,
+                                                          const struct pfld_net *net, const struct pfld_weights *weights,
+                                                          const struct pfld_program_options *options,
+                                                          struct pfld_error *error);
 PFLD_API void pfld_program_destroy(struct pfld_program **program);
 // Belongs to the program.
 PFLD_API const struct pfld_plan *pfld_program_plan(const struct pfld_program *program);

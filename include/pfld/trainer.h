@@ -33,9 +33,10 @@ PFLD_API_STATUS enum pfld_status pfld_trainer_plan_create(struct pfld_plan **pla
                                                           const struct pfld_net *net,
                                                           const struct pfld_trainer_options *options,
                                                           struct pfld_error *error);
-// Why a trainer with these options does not fit, and what does. `weights` exist already and are not needed once more.
-PFLD_API_STATUS enum pfld_status pfld_trainer_memory_page(struct pfld_memory_page *page,
-                                                          const struct pfld_weights *weights,
+// Why a trainer with these options does not fit, and what does. `weights` exist already and are not needed once more; NULL:
+// not yet.
+PFLD_API_STATUS enum pfld_status pfld_trainer_memory_page(struct pfld_memory_page *page, struct pfld_device *device,
+                                                          const struct pfld_net *net, const struct pfld_weights *weights,
                                                           const struct pfld_trainer_options *options,
                                                           struct pfld_error *error);
 // The largest batch whose plan keeps to limit_bytes: its planned peak, or, with compute_again, its smallest budget, as if

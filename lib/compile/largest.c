@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The largest batch whose plan fits: plans for some batches, none of which takes device memory, and an edge between two
-// neighbours. Called through pfld_program_largest_batch() and pfld_trainer_largest_batch().
+// neighbours. Called by question.c and lib/train/question.c.
 #include "compile/plan.h"
 
 struct probe {
@@ -20,7 +20,7 @@ static enum pfld_status plan_for(struct search *search, int32_t batch, struct pr
 {
 	struct pfld_plan *plan = NULL;
 	struct pfld_plan_summary summary;
-	enum pfld_status status = search->make(&plan, search->context, batch, error);
+	enum pfld_status status = search->make(&plan, search->context, batch, 0, error);
 	if (status != PFLD_OK) return status;
 	pfld_plan_summary(plan, &summary);
 	pfld_plan_destroy(&plan);
@@ -83,31 +83,4 @@ enum pfld_status pfld_find_largest_batch(struct pfld_largest_batch *largest, pfl
 	if (status != PFLD_OK) return status;
 	*largest = (struct pfld_largest_batch){low.batch, search.smallest_batch, low.bytes, high.fits ? 0 : high.bytes};
 	return PFLD_OK;
-}
-
-// ---- of a program ----
-
-struct program_context {
-	struct pfld_device *device;
-	const struct pfld_net *net;
-	struct pfld_program_options options;
-};
-
-static enum pfld_status plan_program(struct pfld_plan **plan, void *context, int32_t batch, struct pfld_error *error)
-{
-	struct program_context *c = context;
-	c->options.batch = batch;
-	return pfld_program_plan_create(plan, c->device, c->net, &c->options, error);
-}
-
-enum pfld_status pfld_program_largest_batch(struct pfld_largest_batch *largest, struct pfld_device *device,
-											const struct pfld_net *net, const struct pfld_program_options *options,
-											uint64_t limit_bytes, bool compute_again, struct pfld_error *error)
-{
-	if (!largest || !options)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT,
-						 "pfld_program_largest_batch() needs options and a place for the result");
-	struct program_context context = {device, net, *options};
-	context.options.memory_budget_bytes = 0;
-	return pfld_find_largest_batch(largest, plan_program, &context, limit_bytes, compute_again, error);
 }

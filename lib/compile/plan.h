@@ -27,10 +27,19 @@ void pfld_plan_set_budget(struct pfld_plan *plan, uint64_t budget_bytes);
 // Sums and bounds; call when all has been added.
 enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *error) PFLD_MUST_USE;
 
-// largest.c: the search for the largest batch. `make` plans a batch; the bytes are those of program.h, trainer.h.
+// Plans what the context describes, a program or a trainer, for a batch under a budget (0: none).
+typedef enum pfld_status pfld_plan_maker(struct pfld_plan **plan, void *context, int32_t batch, uint64_t budget_bytes,
+                                         struct pfld_error *error);
+// largest.c: the search for the largest batch; the bytes are those of program.h, trainer.h.
 enum { PFLD_MOST_BATCH = 1 << 20 };
-typedef enum pfld_status pfld_plan_maker(struct pfld_plan **plan, void *context, int32_t batch, struct pfld_error *error);
 enum pfld_status pfld_find_largest_batch(struct pfld_largest_batch *largest, pfld_plan_maker *make, void *context,
                                          uint64_t limit_bytes, bool compute_again, struct pfld_error *error) PFLD_MUST_USE;
+// Refused before the first byte is taken: touched pages that do not fit can cost the process its life. `weights` are there.
+enum pfld_status pfld_plan_check_room(const struct pfld_plan *plan, const struct pfld_weights *weights, const char *what,
+                                      struct pfld_error *error) PFLD_MUST_USE;
+// page.c: the out-of-memory page of what `make` plans. `weights` (NULL: not there yet) are in the plan and are taken already.
+enum pfld_status pfld_memory_page_fill(struct pfld_memory_page *page, const struct pfld_device *device,
+                                       const struct pfld_weights *weights, pfld_plan_maker *make, void *context,
+                                       int32_t batch, uint64_t budget_bytes, struct pfld_error *error) PFLD_MUST_USE;
 
 #endif

@@ -130,7 +130,8 @@ static enum pfld_status commit(struct pfld_program *program, uint64_t budget_byt
 	program->param_gradients = pfld_calloc(program->compiled.net->num_params + 1, sizeof *program->param_gradients);
 	if (!program->states || !program->param_gradients)
 		return pfld_fail_memory(error, program->compiled.emit.num_ops * sizeof *program->states, "a program");
-	status = take_memory(program, error);
+	status = pfld_plan_check_room(program->plan, program->weights, program->name, error);
+	if (status == PFLD_OK) status = take_memory(program, error);
 	if (status != PFLD_OK) return status;
 	resolve(program);
 	status = make_tensors(program, error);

@@ -60,10 +60,17 @@ enum pfld_status pfld_chunks_open(struct pfld_device *device, const struct pfld_
 	if (fraction > 0 && !memory)
 		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "device %s does not tell its memory, so no share of it can be taken",
 		                 device->info.name);
-	if (memory && (!limit || memory < limit)) limit = memory;
+	device->bound = limit ? PFLD_BOUND_LIMIT : PFLD_BOUND_NONE;
+	if (memory && (!limit || memory < limit)) {
+		limit = memory;
+		device->bound = PFLD_BOUND_DEVICE;
+	}
 	uint64_t share = (uint64_t)((double)memory * fraction);
 	share = share / device->limits.alignment_bytes * device->limits.alignment_bytes;
-	if (fraction > 0) limit = PFLD_MIN(limit, share);
+	if (fraction > 0 && share <= limit) {
+		limit = share;
+		device->bound = PFLD_BOUND_FRACTION;
+	}
 	device->limit_bytes = limit;
 	device->grows = options->allow_growth;
 	device->reserves = fraction > 0 && !options->allow_growth;

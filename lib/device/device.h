@@ -14,6 +14,7 @@ struct pfld_device {
 	struct pfld_device_limits limits;
 	struct pfld_log log;
 	uint64_t limit_bytes;      // the smallest of limit, share and device
+	enum pfld_memory_bound bound; // which of them that is
 	bool reserves, grows;      // memory policy
 	struct pfld_chunk *chunks; // chunks.c
 	struct pfld_memory memory;
@@ -26,9 +27,6 @@ struct pfld_device {
 // taken. The region struct belongs to the caller and must stay where it is.
 enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes, enum pfld_memory_class memory_class,
                                            const char *what, struct pfld_region *region, struct pfld_error *error) PFLD_MUST_USE;
-// Bytes that can still be taken: of the limit; of what is reserved; and of what the system has left, a quarter of that but no
-// more than `beside_bytes` set aside. UINT64_MAX: no limit is known.
-uint64_t pfld_device_room(const struct pfld_device *device, uint64_t beside_bytes);
 void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
                                 struct pfld_region *region);
 

@@ -25,14 +25,16 @@ void pfld_device_memory(const struct pfld_device *device, struct pfld_memory *me
 	pfld_chunks_count_free(device, memory);
 }
 
-uint64_t pfld_device_room(const struct pfld_device *device, uint64_t beside_bytes)
+void pfld_device_memory_room(const struct pfld_device *device, uint64_t beside_bytes, struct pfld_memory_room *room)
 {
 	uint64_t taken = device->memory.current_bytes, limit = device->limit_bytes;
 	uint64_t left = limit ? limit - PFLD_MIN(taken, limit) : UINT64_MAX;
 	uint64_t system = device->backend->bytes_left ? device->backend->bytes_left(device->state) : UINT64_MAX;
-	if (system == UINT64_MAX) return left;
+	*room = (struct pfld_memory_room){device->bound, limit, left};
+	if (system == UINT64_MAX) return;
 	system -= PFLD_MIN(beside_bytes, system / 4);
-	return PFLD_MIN(left, system + (device->memory.reserved_bytes - taken));
+	system += device->memory.reserved_bytes - taken; // held already, and unused
+	if (system < left) *room = (struct pfld_memory_room){PFLD_BOUND_SYSTEM, limit, system};
 }
 
 // Whether `bytes` more may be taken. Chunks keep the limit themselves.

@@ -228,19 +228,6 @@ enum pfld_status pfld_trainer_plan_create(struct pfld_plan **plan, struct pfld_d
 	return status;
 }
 
-// Refused before the first byte is taken: touched pages that do not fit can cost the process its life.
-static enum pfld_status check_room(const struct pfld_trainer *trainer, uint64_t planned_bytes, struct pfld_error *error)
-{
-	const struct pfld_device *device = trainer->weights->device;
-	uint64_t needed = planned_bytes - PFLD_MIN(planned_bytes, trainer->weights->region.bytes);
-	uint64_t left = pfld_device_room(device, 0);
-	// An arena that is there already may be large enough for these programs, too.
-	if (device->arenas || needed <= left) return PFLD_OK;
-	return pfld_fail(error, PFLD_ERR_MEMORY,
-	                 "out of memory: training needs %" PRIu64 " bytes; %" PRIu64 " are free (device %s)", needed, left,
-	                 device->info.name);
-}
-
 // Before anything is taken: what the training program may take, and whether that is enough.
 static enum pfld_status fit(struct pfld_program_options *train_options, struct pfld_trainer *trainer,
                             const struct pfld_trainer_options *o, struct pfld_error *error)
@@ -255,7 +242,7 @@ static enum pfld_status fit(struct pfld_program_options *train_options, struct p
 	struct pfld_plan_summary summary;
 	pfld_plan_summary(trainer->plan, &summary);
 	if (!o->memory_budget_bytes || summary.planned_peak_bytes <= o->memory_budget_bytes)
-		return check_room(trainer, summary.planned_peak_bytes, error);
+		return pfld_plan_check_room(trainer->plan, trainer->weights, "training", error);
 	return pfld_fail(error, PFLD_ERR_MEMORY,
 	                 "a memory budget of %" PRIu64 " bytes cannot be kept: with all computed again that can be, %" PRIu64
 	                 " bytes are needed",

@@ -35,3 +35,13 @@ case $way in *--batch_size* | *--memory_budget* | *--image_size*) ;; *) fail "no
 
 refused 2 'a size such as 440M' "$PFLD" train $base --model_dir n --memory_budget big
 refused 2 'a number in 0..1' "$PFLD" train $base --model_dir n --memory_fraction 2
+
+# Inference has its page, too, where the program does not fit and where the weights alone do not.
+eval="eval --model free --file_list train/list.txt"
+if "$PFLD" $eval --memory_limit 100K 2>page.txt; then fail "100K are enough"; fi
+grep -q "^out of memory: this net needs" page.txt || fail "no page: $(cat page.txt)"
+if "$PFLD" $eval --memory_limit 1M --batch_size 24 2>page.txt; then fail "1M is enough"; fi
+grep -q "bounded by --memory_limit" page.txt || fail "no bound: $(cat page.txt)"
+way=$(sed -n '/what would fit/{n;p}' page.txt)
+case $way in *--batch_size*) ;; *) fail "no way out: $(cat page.txt)" ;; esac
+"$PFLD" $eval --memory_limit 1M $way || fail "$way does not fit"
