@@ -38,7 +38,7 @@ static void finish(struct fixture *f)
 static unsigned char *map_tensors(const struct pfld_program *program, size_t *end)
 {
 	const struct pfld_emit *emit = &program->compiled.emit;
-	size_t bytes = program->arena->region.bytes;
+	size_t bytes = program->arena->bytes;
 	unsigned char *map = calloc(bytes, 1);
 	ck_assert_ptr_nonnull(map);
 	*end = 0;
@@ -55,8 +55,8 @@ static unsigned char *map_tensors(const struct pfld_program *program, size_t *en
 // Only bytes of tensors were written; returns the highest. `end`: of the plan's last tensor.
 static size_t check_written(const struct pfld_program *program, size_t *end)
 {
-	const unsigned char *arena = program->arena->region.host;
-	size_t bytes = program->arena->region.bytes, highest = 0;
+	const unsigned char *arena = program->arena->pieces[0].host;
+	size_t bytes = program->arena->bytes, highest = 0;
 	unsigned char *map = map_tensors(program, end);
 	for (size_t i = 0; i < bytes; i++) {
 		if (arena[i] == POISON) continue;
@@ -80,7 +80,7 @@ static void check_arena(const struct pfld_program *program)
 
 static void poison(const struct pfld_program *program)
 {
-	memset(program->arena->region.host, POISON, program->arena->region.bytes);
+	memset(program->arena->pieces[0].host, POISON, program->arena->bytes);
 }
 
 static void step_in_poison(struct pfld_net *net, struct pfld_trainer_options options, int32_t num_threads)
@@ -139,12 +139,79 @@ START_TEST(planned_tensors_and_no_more)
 }
 END_TEST
 
+// Three steps on a device that gives no more than `piece` bytes at once (0: all); the weights' check sum into hex.
+static void train_in_pieces(struct pfld_trainer_options options, uint64_t piece, char hex[65])
+{
+	struct pfld_device *device = zoo_device(2);
+	if (piece) device->limits.max_region_bytes = piece;
+	struct pfld_net *net = pfld(PFLD_PRESET_PT);
+	struct pfld_weights *weights = NULL;
+	struct pfld_trainer *trainer = NULL;
+	ck_pfld(pfld_weights_create(&weights, device, net, 5, error));
+	ck_pfld(pfld_trainer_create(&trainer, weights, &options, error));
+	struct pfld_plan_summary summary;
+	struct pfld_memory memory;
+	pfld_plan_summary(pfld_trainer_plan(trainer), &summary);
+	pfld_device_memory(device, &memory);
+	ck_assert_uint_eq(memory.current_bytes, summary.planned_peak_bytes);
+	ck_assert_uint_eq(memory.num_regions, (uint64_t)summary.num_regions);
+	int32_t num_arenas = 0;
+	for (int32_t i = 0; i < summary.num_regions; i++) {
+		struct pfld_plan_region region;
+		pfld_plan_region(pfld_trainer_plan(trainer), i, &region);
+		if (piece) ck_assert_uint_le(region.bytes, piece);
+		num_arenas += !strncmp(region.name, "arena", 5);
+	}
+	ck_assert_int_eq(num_arenas > 1, piece > 0);
+	struct pfld_batch *batch = pfld_trainer_slots(trainer, NULL);
+	for (int step = 0; step < 3; step++) {
+		zoo_batch(batch, net, BATCH, 7 + (uint64_t)step);
+		ck_pfld(pfld_trainer_step(trainer, batch, NULL, error));
+	}
+	ck_pfld(pfld_weights_sha256(weights, hex, error));
+	pfld_trainer_destroy(&trainer);
+	pfld_weights_destroy(&weights);
+	pfld_net_destroy(&net);
+	pfld_device_close(&device);
+}
+
+START_TEST(pieces_change_no_bit)
+{
+	struct pfld_trainer_options options = {
+	    .batch = BATCH, .loss = {.kind = PFLD_LOSS_PFLD}, .optimizer = {.kind = PFLD_ADAM, .learning_rate = 1e-3}};
+	char whole[65], pieces[65];
+	train_in_pieces(options, 0, whole);
+	for (uint64_t kib = 750; kib <= 1000; kib += 125) {
+		train_in_pieces(options, kib << 10, pieces);
+		ck_assert_str_eq(pieces, whole);
+	}
+}
+END_TEST
+
+START_TEST(a_tensor_larger_than_a_piece_is_named)
+{
+	struct pfld_device *device = zoo_device(1);
+	device->limits.max_region_bytes = 64 << 10;
+	struct pfld_net *net = pfld(PFLD_PRESET_PT);
+	struct pfld_plan *plan = NULL;
+	struct pfld_error error = {0};
+	struct pfld_trainer_options options = {.batch = BATCH, .loss = {.kind = PFLD_LOSS_PFLD}};
+	ck_assert_int_eq(pfld_trainer_plan_create(&plan, device, net, &options, &error), PFLD_ERR_MEMORY);
+	ck_assert_msg(strstr(error.message, "in one piece with a batch of 3"), "%s", error.message);
+	ck_assert_ptr_null(plan);
+	pfld_net_destroy(&net);
+	pfld_device_close(&device);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("arena");
 	TCase *cases = tcase_create("arena");
 	tcase_set_timeout(cases, 120);
 	tcase_add_loop_test(cases, planned_tensors_and_no_more, 0, 4);
+	tcase_add_test(cases, pieces_change_no_bit);
+	tcase_add_test(cases, a_tensor_larger_than_a_piece_is_named);
 	suite_add_tcase(suite, cases);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -154,6 +154,29 @@ static void find_lifetimes(struct pfld_compiled *compiled)
 	}
 }
 
+size_t pfld_arena_piece_bytes(const struct pfld_device *device)
+{
+	const struct pfld_device_limits *limits = &device->limits;
+	uint64_t bytes = limits->max_region_bytes ? limits->max_region_bytes : SIZE_MAX;
+	bytes = PFLD_MIN(bytes, SIZE_MAX / 2) / limits->alignment_bytes * limits->alignment_bytes;
+	return (size_t)PFLD_MAX(bytes, limits->alignment_bytes);
+}
+
+static enum pfld_status check_pieces(const struct pfld_compiled *compiled, struct pfld_error *error)
+{
+	size_t piece = pfld_arena_piece_bytes(compiled->device);
+	for (size_t i = 0; i < compiled->emit.num_tensors; i++) {
+		const struct pfld_emit_tensor *tensor = &compiled->emit.tensors[i];
+		if (compiled->homes[i] != PFLD_HOME_ARENA || tensor->last_op < 0 || tensor->bytes <= piece) continue;
+		const char *layer = tensor->layer >= 0 ? compiled->net->layers[tensor->layer].name : "the net";
+		return pfld_fail(error, PFLD_ERR_MEMORY,
+		                 "out of memory: %s of %s needs %zu bytes in one piece with a batch of %d; the largest piece device %s "
+		                 "gives is %zu bytes",
+		                 tensor->role, layer, tensor->bytes, (int)compiled->batch, compiled->device->info.name, piece);
+	}
+	return PFLD_OK;
+}
+
 // Persistent homes are packed in order; the arena by lifetimes.
 static enum pfld_status place(struct pfld_compiled *compiled, struct pfld_error *error)
 {
@@ -173,7 +196,10 @@ static enum pfld_status place(struct pfld_compiled *compiled, struct pfld_error 
 		}
 	}
 	free(offsets);
-	return pfld_plan_layout(emit->tensors, emit->num_tensors, alignment, &compiled->home_bytes[PFLD_HOME_ARENA], error);
+	enum pfld_status status = check_pieces(compiled, error);
+	if (status != PFLD_OK) return status;
+	return pfld_plan_layout(emit->tensors, emit->num_tensors, alignment, pfld_arena_piece_bytes(compiled->device),
+	                        &compiled->home_bytes[PFLD_HOME_ARENA], error);
 }
 
 static enum pfld_status emit_all(struct pfld_compiled *compiled, const struct pfld_program_options *options,

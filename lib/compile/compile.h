@@ -44,6 +44,8 @@ enum pfld_status pfld_compile(struct pfld_compiled *compiled, struct pfld_device
 enum pfld_status pfld_compile_once(struct pfld_compiled *compiled, struct pfld_device *device, const struct pfld_net *net,
                                    const struct pfld_program_options *options, const bool *again,
                                    struct pfld_error *error) PFLD_MUST_USE;
+// The arena comes in pieces of so many bytes, the last one as large as it must be.
+size_t pfld_arena_piece_bytes(const struct pfld_device *device);
 // Of all homes.
 uint64_t pfld_compiled_bytes(const struct pfld_compiled *compiled);
 void pfld_compiled_finish(struct pfld_compiled *compiled);

@@ -40,7 +40,7 @@ struct layout {
 	struct placed *placed;  // by rising begin
 	int32_t *last_op;       // by place in tensors: of the tensor and all that continue it
 	size_t *offsets, *best; // by place in tensors
-	size_t num;
+	size_t num, alignment, piece_bytes;
 };
 
 static bool in_arena(const struct pfld_emit_tensor *tensor)
@@ -55,26 +55,29 @@ static size_t owner_of(const struct pfld_emit_tensor *tensors, size_t index)
 	return index;
 }
 
-// The lowest offset where the tensor meets none of the placed ones that live with it.
-static size_t lowest_gap(const struct placed *tensor, const struct placed *placed, size_t num_placed, size_t bytes)
+// The lowest offset where the tensor meets none of the placed ones that live with it, and no edge of a piece.
+static size_t lowest_gap(const struct layout *layout, const struct placed *tensor, size_t num_placed, size_t bytes)
 {
-	size_t offset = 0;
-	for (size_t i = 0; i < num_placed && placed[i].begin < offset + bytes; i++)
-		if (placed[i].first_op <= tensor->last_op && tensor->first_op <= placed[i].last_op)
-			offset = PFLD_MAX(offset, placed[i].end);
+	size_t offset = 0, piece = layout->piece_bytes;
+	for (size_t i = 0; i < num_placed && layout->placed[i].begin < offset + bytes; i++) {
+		const struct placed *other = &layout->placed[i];
+		if (other->first_op > tensor->last_op || tensor->first_op > other->last_op) continue;
+		offset = PFLD_MAX(offset, other->end);
+		if (bytes > piece - offset % piece) offset += piece - offset % piece;
+	}
 	return offset;
 }
 
 // One way of packing into layout->offsets; returns the bytes in all.
-static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t alignment)
+static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors)
 {
 	size_t end = 0;
 	qsort(layout->order, layout->num, sizeof *layout->order, heavier_then_larger_first);
 	for (size_t i = 0; i < layout->num; i++) {
 		int32_t index = layout->order[i].index;
-		size_t bytes = pfld_align(tensors[index].bytes, alignment);
+		size_t bytes = pfld_align(tensors[index].bytes, layout->alignment);
 		struct placed fresh = {.first_op = tensors[index].first_op, .last_op = layout->last_op[index]};
-		fresh.begin = lowest_gap(&fresh, layout->placed, i, bytes);
+		fresh.begin = lowest_gap(layout, &fresh, i, bytes);
 		fresh.end = fresh.begin + bytes;
 		size_t at = i;
 		for (; at > 0 && layout->placed[at - 1].begin > fresh.begin; at--) layout->placed[at] = layout->placed[at - 1];
@@ -86,8 +89,7 @@ static size_t pack(struct layout *layout, const struct pfld_emit_tensor *tensors
 }
 
 // Every order once; layout->best becomes the offsets of the best one, whose bytes in all are returned.
-static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t num_tensors,
-						size_t alignment)
+static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *tensors, size_t num_tensors)
 {
 	size_t least = SIZE_MAX;
 	for (int32_t way = 0; way < NUM_ORDERS; way++) {
@@ -98,7 +100,7 @@ static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *te
 			double weight = weigh(way, layout->last_op[i] - t->first_op + 1, t->bytes);
 			layout->order[layout->num++] = (struct sort_item){weight, t->bytes, t->first_op, (int32_t)i};
 		}
-		size_t bytes = pack(layout, tensors, alignment);
+		size_t bytes = pack(layout, tensors);
 		if (bytes >= least) continue;
 		least = bytes;
 		size_t *swap = layout->best;
@@ -109,9 +111,11 @@ static size_t pack_best(struct layout *layout, const struct pfld_emit_tensor *te
 }
 
 enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
-								  size_t *arena_bytes, struct pfld_error *error)
+								  size_t piece_bytes, size_t *arena_bytes, struct pfld_error *error)
 {
-	struct layout layout = {.order = pfld_calloc(num_tensors + 1, sizeof *layout.order),
+	struct layout layout = {.alignment = alignment,
+							.piece_bytes = piece_bytes,
+							.order = pfld_calloc(num_tensors + 1, sizeof *layout.order),
 							.placed = pfld_calloc(num_tensors + 1, sizeof *layout.placed),
 							.last_op = pfld_calloc(num_tensors + 1, sizeof *layout.last_op),
 							.offsets = pfld_calloc(num_tensors + 1, sizeof *layout.offsets),
@@ -122,7 +126,7 @@ enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_t
 			size_t owner = owner_of(tensors, i);
 			layout.last_op[owner] = PFLD_MAX(layout.last_op[owner], tensors[i].last_op);
 		}
-		*arena_bytes = pack_best(&layout, tensors, num_tensors, alignment);
+		*arena_bytes = pack_best(&layout, tensors, num_tensors);
 		for (size_t i = 0; i < num_tensors; i++)
 			if (in_arena(&tensors[i])) tensors[i].offset_bytes = layout.best[owner_of(tensors, i)];
 	} else {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_PIECES = 64 }; // of an arena; a device gives at least a 64th of its memory at once
+
 struct plan_item {
 	char *name;
 	char *layer;
@@ -20,8 +22,10 @@ struct pfld_plan {
 	char **op_names;
 	size_t num_items, items_capacity, num_regions, regions_capacity, num_ops, ops_capacity;
 	size_t num_layers;
-	int32_t arena, parameters; // regions, -1: not there yet
-	uint64_t smallest_arena;   // with all computed again that can be
+	int32_t arena[MAX_PIECES], num_pieces; // regions of the arena
+	int32_t parameters;                    // region, -1: not there yet
+	size_t piece_bytes;
+	uint64_t arena_bytes, smallest_arena; // smallest: with all computed again that can be
 	double time_ratio;
 	struct pfld_plan_summary summary;
 };
@@ -30,7 +34,7 @@ struct pfld_plan *pfld_plan_create_empty(void)
 {
 	struct pfld_plan *plan = pfld_calloc(1, sizeof *plan);
 	if (plan) {
-		plan->arena = plan->parameters = -1;
+		plan->parameters = -1;
 		plan->summary.smallest_batch = 1;
 	}
 	return plan;
@@ -105,13 +109,14 @@ static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_com
 {
 	const struct pfld_emit_tensor *t = &compiled->emit.tensors[index];
 	enum pfld_home home = compiled->homes[index];
-	if (regions[home] < 0 || (home == PFLD_HOME_ARENA && t->last_op < 0)) return PFLD_OK;
+	if (home == PFLD_HOME_ARENA ? t->last_op < 0 : regions[home] < 0) return PFLD_OK;
 	const char *layer = t->layer >= 0 ? compiled->net->layers[t->layer].name : "";
+	size_t piece = home == PFLD_HOME_ARENA ? t->offset_bytes / plan->piece_bytes : 0;
 	struct pfld_plan_tensor tensor = {
 		.memory_class = t->memory_class,
 		.persistent = t->persistent,
-		.region = regions[home],
-		.offset_bytes = t->offset_bytes,
+		.region = home == PFLD_HOME_ARENA ? plan->arena[piece] : regions[home],
+		.offset_bytes = t->offset_bytes - piece * plan->piece_bytes,
 		.bytes = pfld_align(t->bytes, compiled->device->limits.alignment_bytes),
 		.first_op = t->persistent ? 0 : op_base + t->first_op,
 		.last_op = t->persistent ? INT32_MAX : op_base + t->last_op,
@@ -123,8 +128,30 @@ static enum pfld_status add_tensor(struct pfld_plan *plan, const struct pfld_com
 	return add_item(plan, name, pfld_strdup(layer), &tensor, error);
 }
 
-// Where the program's tensors go, by home: parameters and arena are one region for all programs, the others their own.
-// -1: counted already, or nothing there.
+// As many pieces as the largest of the programs needs; all but the last are whole.
+static enum pfld_status extend_arena(struct pfld_plan *plan, const struct pfld_compiled *compiled, struct pfld_error *error)
+{
+	size_t bytes = compiled->home_bytes[PFLD_HOME_ARENA];
+	plan->piece_bytes = pfld_arena_piece_bytes(compiled->device);
+	plan->arena_bytes = PFLD_MAX(plan->arena_bytes, bytes);
+	for (int32_t i = 0; (uint64_t)i * plan->piece_bytes < plan->arena_bytes; i++) {
+		uint64_t left = plan->arena_bytes - (uint64_t)i * plan->piece_bytes;
+		if (i == MAX_PIECES)
+			return pfld_fail(error, PFLD_ERR_MEMORY, "out of memory: %zu bytes are more than %d pieces of %zu, which is all that "
+							 "device %s gives", bytes, MAX_PIECES, plan->piece_bytes, compiled->device->info.name);
+		if (i == plan->num_pieces) {
+			char *name = i ? pfld_strprintf("arena %d", (int)i + 1) : pfld_strdup("arena");
+			enum pfld_status status = take_region(plan, name, PFLD_MEMORY_ACTIVATIONS, 0, &plan->arena[i], error);
+			if (status != PFLD_OK) return status;
+			plan->num_pieces++;
+		}
+		plan->regions[plan->arena[i]].bytes = PFLD_MIN(left, plan->piece_bytes);
+	}
+	return PFLD_OK;
+}
+
+// Where the program's tensors go, by home: parameters are one region for all programs, the others their own. -1: counted
+// already, nothing there, or in the arena.
 static enum pfld_status add_homes(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
 								  int32_t regions[PFLD_NUM_HOMES], struct pfld_error *error)
 {
@@ -135,25 +162,19 @@ static enum pfld_status add_homes(struct pfld_plan *plan, const struct pfld_comp
 		[PFLD_HOME_WEIGHTS] = {"parameters", PFLD_MEMORY_PARAMETERS},
 		[PFLD_HOME_GRADIENTS] = {"gradients", PFLD_MEMORY_GRADIENTS},
 		[PFLD_HOME_BATCH] = {"inputs and targets", PFLD_MEMORY_BATCH},
-		[PFLD_HOME_ARENA] = {"arena", PFLD_MEMORY_ACTIVATIONS},
 	};
 	enum pfld_status status = PFLD_OK;
-	for (int32_t home = 0; status == PFLD_OK && home < PFLD_NUM_HOMES; home++) {
+	for (int32_t home = 0; status == PFLD_OK && home < PFLD_HOME_ARENA; home++) {
 		size_t bytes = compiled->home_bytes[home];
-		bool shared = home == PFLD_HOME_WEIGHTS || home == PFLD_HOME_ARENA;
-		regions[home] = home == PFLD_HOME_ARENA ? plan->arena : -1;
-		if (home == PFLD_HOME_ARENA && plan->arena >= 0) {
-			uint64_t *arena_bytes = &plan->regions[plan->arena].bytes;
-			*arena_bytes = PFLD_MAX(*arena_bytes, bytes);
-		} else if (bytes && !(home == PFLD_HOME_WEIGHTS && plan->parameters >= 0)) {
-			char *text = shared ? pfld_strdup(homes[home].name) : pfld_strprintf("%s of %s", homes[home].name, name);
-			status = take_region(plan, text, homes[home].memory_class, bytes, &regions[home], error);
-		}
+		bool shared = home == PFLD_HOME_WEIGHTS;
+		regions[home] = -1;
+		if (!bytes || (shared && plan->parameters >= 0)) continue;
+		char *text = shared ? pfld_strdup(homes[home].name) : pfld_strprintf("%s of %s", homes[home].name, name);
+		status = take_region(plan, text, homes[home].memory_class, bytes, &regions[home], error);
 	}
 	if (status != PFLD_OK) return status;
-	plan->arena = regions[PFLD_HOME_ARENA];
 	if (regions[PFLD_HOME_WEIGHTS] >= 0) plan->parameters = regions[PFLD_HOME_WEIGHTS];
-	return PFLD_OK;
+	return extend_arena(plan, compiled, error);
 }
 
 enum pfld_status pfld_plan_add_program(struct pfld_plan *plan, const struct pfld_compiled *compiled, const char *name,
@@ -262,7 +283,7 @@ enum pfld_status pfld_plan_close(struct pfld_plan *plan, struct pfld_error *erro
 	for (size_t i = 0; i < plan->num_regions; i++) s->planned_peak_bytes += plan->regions[i].bytes;
 	status = sum_up(plan, s->peak_op, s->planned_peak_bytes - s->lower_bound_bytes, error);
 	if (status != PFLD_OK) return status;
-	s->arena_bytes = plan->arena < 0 ? 0 : plan->regions[plan->arena].bytes;
+	s->arena_bytes = plan->arena_bytes;
 	s->host_bytes += plan->items_capacity * sizeof *plan->items;
 	s->smallest_budget_bytes = s->planned_peak_bytes - s->arena_bytes + plan->smallest_arena;
 	s->predicted_time_ratio = plan->time_ratio > 0 ? plan->time_ratio : 1;

@@ -7,9 +7,10 @@
 
 // Lifetimes to offsets: a pure function (layout.c). Tensors that are persistent, or that no op touches, are left alone. Each in
 // turn at the lowest offset where it meets no tensor that lives at the same time, in several orders, of which the best is
-// kept. Writes offset_bytes and the bytes in all.
+// kept. The arena comes in pieces of piece_bytes, and no tensor lies across an edge; none is larger than a piece. Writes
+// offset_bytes and the bytes in all.
 enum pfld_status pfld_plan_layout(struct pfld_emit_tensor *tensors, size_t num_tensors, size_t alignment,
-                                  size_t *arena_bytes, struct pfld_error *error) PFLD_MUST_USE;
+                                  size_t piece_bytes, size_t *arena_bytes, struct pfld_error *error) PFLD_MUST_USE;
 
 // A plan under construction: programs one after the other in one arena, and persistent blocks beside it.
 struct pfld_plan *pfld_plan_create_empty(void); // NULL: out of memory

@@ -27,9 +27,16 @@ static void resolve(struct pfld_program *program)
 	    [PFLD_HOME_WEIGHTS] = &program->weights->region,
 	    [PFLD_HOME_GRADIENTS] = &program->gradients,
 	    [PFLD_HOME_BATCH] = &program->batch,
-	    [PFLD_HOME_ARENA] = &program->arena->region,
+	    [PFLD_HOME_ARENA] = program->arena->pieces,
 	};
-	for (size_t i = 0; i < emit->num_tensors; i++) emit->tensors[i].region = homes[compiled->homes[i]];
+	size_t piece = pfld_arena_piece_bytes(program->weights->device);
+	for (size_t i = 0; i < emit->num_tensors; i++) {
+		struct pfld_emit_tensor *tensor = &emit->tensors[i];
+		tensor->region = homes[compiled->homes[i]];
+		if (compiled->homes[i] != PFLD_HOME_ARENA || tensor->last_op < 0) continue;
+		tensor->region += tensor->offset_bytes / piece;
+		tensor->offset_bytes %= piece;
+	}
 	for (size_t i = 0; i < emit->num_pendings; i++)
 		for (int32_t j = 0; j < PFLD_PENDING_PARTS; j++)
 			resolve_operand(program, pfld_pending_part(emit->pendings[i], j));

@@ -9,7 +9,8 @@
 // The memory that programs of one device share. The program that ran last is its occupant.
 struct pfld_arena {
 	struct pfld_arena *next;
-	struct pfld_region region;
+	struct pfld_region *pieces; // of pfld_arena_piece_bytes(), the last one of what is left
+	size_t num_pieces, bytes;
 	int32_t num_users;
 	const struct pfld_program *occupant;
 };
