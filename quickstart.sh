@@ -33,7 +33,7 @@ said=$(ninja -C build 2>&1) || { echo "$said" | grep -E -A12 '^FAILED|error:'; e
 echo "== training PFLD on built-in faces"
 rm -rf "$model_dir"
 train=("$pfld" train --file_list builtin:train:2000 --test_list builtin:test:200 --test_initial --augment none --width 0.25
-	--batch_size 16 --learning_rate 4e-3 --max_epoch 8 --validation_freq 2 --model_dir "$model_dir")
+	--batch_size 16 --learning_rate 3e-3 --max_epoch 8 --validation_freq 1 --model_dir "$model_dir")
 echo "${train[*]}"
 # Ctrl-C, and the limit, finish the step and save; what is there is a result all the same.
 timeout --foreground --signal INT "$limit" "${train[@]}" || [ -e "$model_dir/run.json" ] || exit 1
@@ -49,7 +49,7 @@ print("before training: %6.2f %%" % (100 * run["initial_nme"]))
 if not measured:
     sys.exit("training ended before the first test")
 best = min(measured, key=lambda epoch: epoch["nme"])
-print("after %2d epochs: %6.2f %%" % (best["epoch"], 100 * best["nme"]))
+print("after %2d epochs: %6.2f %%, median %.2f %%" % (best["epoch"], 100 * best["nme"], 100 * best["nme_median"]))
 print("\nThe report: %s" % os.path.abspath(os.path.join(folder, "report.html")))
 END
 cat <<END
