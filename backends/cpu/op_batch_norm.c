@@ -77,7 +77,7 @@ static void train(struct pfld_backend_device *device, const struct pfld_op *op, 
 	double moving_count = bn->unbiased && count > 1 ? count - 1 : count;
 	for (int32_t j = 0; j < op->src[0].c; j++) {
 		normalise(op, j, mean[j], m2[j] / count);
-		if (!moving_mean) continue;
+		if (!moving_mean || run->keep_statistics) continue;
 		moving_mean[j] = (pfld_real)(kept * moving_mean[j] + bn->momentum * mean[j]);
 		moving_variance[j] = (pfld_real)(kept * moving_variance[j] + bn->momentum * (m2[j] / moving_count));
 	}

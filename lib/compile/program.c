@@ -401,17 +401,17 @@ static enum pfld_status all_finite(struct pfld_program *program, const struct pf
 static enum pfld_status run_checked(struct pfld_program *program, int32_t index, const struct pfld_run *run,
                                     struct pfld_error *error)
 {
-	struct pfld_op op = program->compiled.emit.ops[index];
-	if (op.kind == PFLD_OP_BN_TRAIN) op.dst[3].tensor = op.dst[4].tensor = PFLD_NO_TENSOR;
-	enum pfld_status status =
-	    pfld_device_enqueue(program->weights->device, &op, program->states[index], run, error);
+	const struct pfld_op *op = &program->compiled.emit.ops[index];
+	enum pfld_status status = pfld_device_enqueue(program->weights->device, op, program->states[index], run, error);
 	bool finite = true;
-	for (int32_t i = 0; status == PFLD_OK && finite && i < PFLD_OP_MAX_DST; i++)
-		if (pfld_operand_present(&op.dst[i])) status = all_finite(program, &op.dst[i], &finite, error);
+	for (int32_t i = 0; status == PFLD_OK && finite && i < PFLD_OP_MAX_DST; i++) {
+		bool moving = op->kind == PFLD_OP_BN_TRAIN && i >= 3;
+		if (!moving && pfld_operand_present(&op->dst[i])) status = all_finite(program, &op->dst[i], &finite, error);
+	}
 	if (status != PFLD_OK || finite) return status;
-	const struct pfld_layer *layer = op.layer >= 0 ? &program->compiled.net->layers[op.layer] : NULL;
+	const struct pfld_layer *layer = op->layer >= 0 ? &program->compiled.net->layers[op->layer] : NULL;
 	return pfld_fail(error, PFLD_ERR_DATA, "layer %s (%s) is the first whose numbers are not finite",
-	                 layer ? layer->name : "?", layer ? layer->kind->name : pfld_op_name(op.kind));
+	                 layer ? layer->name : "?", layer ? layer->kind->name : pfld_op_name(op->kind));
 }
 
 enum pfld_status pfld_program_find_bad_layer(struct pfld_program *program, struct pfld_error *error)
@@ -431,6 +431,7 @@ enum pfld_status pfld_program_find_bad_layer(struct pfld_program *program, struc
 	program->phase = PFLD_PHASE_IDLE;
 	program->arena->occupant = program;
 	struct pfld_run run = make_run(program, NULL);
+	run.keep_statistics = true;
 	for (int32_t i = 0; i < program->compiled.num_forward; i++) {
 		enum pfld_status status = run_checked(program, i, &run, error);
 		if (status != PFLD_OK) return status;

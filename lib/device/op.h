@@ -208,6 +208,7 @@ struct pfld_op {
 struct pfld_run {
 	int32_t n; // samples, 1 <= n <= batch
 	bool accumulate_gradients;
+	bool keep_statistics; // BN_TRAIN leaves the moving ones as they are
 	uint64_t seed, step; // of dropout
 	double loss_scale;
 	double learning_rate;     // optimizer
