@@ -8,7 +8,7 @@
 #include "device/op.h"
 #include <pfld/device.h>
 
-// A piece of device memory. On `cpu` host points at it; elsewhere host is NULL unless the memory is mapped.
+// A piece of device memory. On `cpu` host points at it; elsewhere host is NULL but for what host_region_create() made.
 struct pfld_region {
 	size_t bytes;
 	void *host;
@@ -29,6 +29,8 @@ struct pfld_backend {
 	// Devices this backend sees, unmasked, in a fixed order; `infos` may be NULL to count. Never fails: what cannot be
 	// used is listed with `unusable` saying why.
 	int32_t (*list)(struct pfld_device_info *infos, int32_t capacity);
+	// What is missing where list() finds nothing, and how to get it; static text. NULL: it always finds something.
+	const char *(*why_none)(void);
 	// index as in list().
 	enum pfld_status (*open)(struct pfld_backend_device **device, int32_t index, const struct pfld_device_options *options,
 	                         struct pfld_error *error);
@@ -43,10 +45,15 @@ struct pfld_backend {
 	enum pfld_status (*region_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
 	                                  struct pfld_error *error);
 	void (*region_destroy)(struct pfld_backend_device *device, struct pfld_region *region);
+	// Memory that the host writes and uploads from, where `host` points at it for good; zeroed. Ops do not read it. Destroyed
+	// like any region. NULL: every region is the host's.
+	enum pfld_status (*host_region_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
+	                                       struct pfld_error *error);
 	// Bytes that this process could still take, as far as the system tells; UINT64_MAX: unknown. NULL: it never does.
 	uint64_t (*bytes_left)(const struct pfld_backend_device *device);
 	// Space that regions are carved from where a share of the device is reserved, or grows by chunks: on `cpu` address space
-	// with nothing behind it. NULL: regions of their own are all there is.
+	// with nothing behind it, elsewhere one committed piece, no larger than a region may be. NULL: regions of their own are
+	// all there is.
 	enum pfld_status (*chunk_create)(struct pfld_backend_device *device, size_t bytes, struct pfld_region *chunk,
 	                                 struct pfld_error *error);
 	void (*chunk_destroy)(struct pfld_backend_device *device, struct pfld_region *chunk);
@@ -74,7 +81,7 @@ struct pfld_backend {
 	size_t (*workspace_bytes)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
 	// Time that the op is expected to take, in units of the backend's own: for choosing what to compute again, and for ratios.
 	double (*cost)(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);
-	// Kernel choice and what else can be done once; places of operands are known by now.
+	// Kernel choice and what else can be done once; presence and places of operands are those that enqueue() will see.
 	enum pfld_status (*prepare)(struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch,
 	                            struct pfld_op_state **state, struct pfld_error *error);
 	void (*release)(struct pfld_backend_device *device, struct pfld_op_state **state);

@@ -50,6 +50,38 @@ static enum pfld_status add_chunk(struct pfld_device *device, uint64_t bytes, co
 	return PFLD_OK;
 }
 
+static void drop_chunk(struct pfld_device *device, struct pfld_chunk **link)
+{
+	struct pfld_chunk *chunk = *link;
+	*link = chunk->next;
+	device->memory.reserved_bytes -= chunk->space.bytes;
+	device->backend->chunk_destroy(device->state, &chunk->space);
+	free(chunk->pieces);
+	free(chunk);
+}
+
+void pfld_chunks_close(struct pfld_device *device)
+{
+	while (device->chunks) drop_chunk(device, &device->chunks);
+}
+
+// The whole share, in as few pieces as the device gives it.
+static enum pfld_status reserve(struct pfld_device *device, uint64_t bytes, struct pfld_error *error)
+{
+	uint64_t most = device->limits.max_region_bytes / device->limits.alignment_bytes * device->limits.alignment_bytes;
+	struct pfld_chunk *chunk;
+	do {
+		uint64_t part = most ? PFLD_MIN(bytes, most) : bytes;
+		enum pfld_status status = add_chunk(device, part, "memory_fraction", &chunk, error);
+		if (status != PFLD_OK) {
+			pfld_chunks_close(device);
+			return status;
+		}
+		bytes -= part;
+	} while (bytes > 0);
+	return PFLD_OK;
+}
+
 enum pfld_status pfld_chunks_open(struct pfld_device *device, const struct pfld_device_options *options,
                                   struct pfld_error *error)
 {
@@ -76,23 +108,7 @@ enum pfld_status pfld_chunks_open(struct pfld_device *device, const struct pfld_
 	device->reserves = fraction > 0 && !options->allow_growth;
 	if ((device->grows || device->reserves) && !device->backend->chunk_create)
 		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "device %s cannot reserve memory", device->info.name);
-	struct pfld_chunk *chunk;
-	return device->reserves ? add_chunk(device, limit, "memory_fraction", &chunk, error) : PFLD_OK;
-}
-
-static void drop_chunk(struct pfld_device *device, struct pfld_chunk **link)
-{
-	struct pfld_chunk *chunk = *link;
-	*link = chunk->next;
-	device->memory.reserved_bytes -= chunk->space.bytes;
-	device->backend->chunk_destroy(device->state, &chunk->space);
-	free(chunk->pieces);
-	free(chunk);
-}
-
-void pfld_chunks_close(struct pfld_device *device)
-{
-	while (device->chunks) drop_chunk(device, &device->chunks);
+	return device->reserves ? reserve(device, limit, error) : PFLD_OK;
 }
 
 // Back to the system: chunks with nothing in them, and what lies behind the last region of the others.
@@ -153,7 +169,8 @@ static enum pfld_status grow(struct pfld_device *device, size_t bytes, const cha
 		                 (unsigned long long)device->memory.current_bytes, (unsigned long long)(device->grows ? left : 0),
 		                 device->info.name);
 	uint64_t wanted = ((uint64_t)bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
-	return add_chunk(device, PFLD_MIN(wanted, left), what, chunk, error);
+	uint64_t most = device->limits.max_region_bytes ? device->limits.max_region_bytes : UINT64_MAX;
+	return add_chunk(device, PFLD_MIN(wanted, PFLD_MIN(left, most)), what, chunk, error);
 }
 
 enum pfld_status pfld_chunks_carve(struct pfld_device *device, size_t bytes, const char *what, struct pfld_region *region,

@@ -18,30 +18,35 @@ struct visible {
 	struct pfld_device_info info;
 };
 
-// All devices of all backends, in order. NULL: out of memory. Free with free().
-static struct pfld_device_info *list_all(int32_t *num_infos)
+// All devices of the first num_backends, in order, as if nothing were masked. NULL: out of memory. Free with free().
+static struct visible *list_all(int32_t num_backends, int32_t *num_found)
 {
 	int32_t num = 0;
-	for (int32_t b = 0; pfld_backends[b]; b++) num += pfld_backends[b]->list(NULL, 0);
+	for (int32_t b = 0; b < num_backends; b++) num += pfld_backends[b]->list(NULL, 0);
 	struct pfld_device_info *infos = pfld_calloc((size_t)num + 1, sizeof *infos);
-	if (!infos) return NULL;
-	*num_infos = 0;
-	for (int32_t b = 0; pfld_backends[b]; b++) {
-		int32_t found = pfld_backends[b]->list(infos + *num_infos, num - *num_infos);
-		*num_infos += PFLD_MIN(found, num - *num_infos);
+	struct visible *found = pfld_calloc((size_t)num + 1, sizeof *found);
+	*num_found = 0;
+	for (int32_t b = 0; infos && found && b < num_backends; b++) {
+		int32_t room = num - *num_found, listed = pfld_backends[b]->list(infos, room);
+		for (int32_t i = 0; i < PFLD_MIN(listed, room); i++)
+			found[(*num_found)++] = (struct visible){pfld_backends[b], i, infos[i]};
 	}
-	return infos;
+	if (!infos) free(found);
+	free(infos);
+	return infos ? found : NULL;
 }
 
-static void find_backend(int32_t index, const struct pfld_backend **backend, int32_t *backend_index)
+static int32_t num_backends(void)
 {
-	for (int32_t b = 0; pfld_backends[b]; b++) {
-		int32_t num = pfld_backends[b]->list(NULL, 0);
-		*backend = pfld_backends[b];
-		*backend_index = index;
-		if (index < num) return;
-		index -= num;
-	}
+	int32_t num = 0;
+	while (pfld_backends[num]) num++;
+	return num;
+}
+
+// Backends that must be asked for a device of this name. The first backend needs no other's driver to be loaded.
+static int32_t num_asked(const char *name)
+{
+	return !strcmp(name, pfld_backends[0]->name) ? 1 : num_backends();
 }
 
 // "opencl:2" becomes "opencl:0" when it is the first that masking left.
@@ -56,35 +61,52 @@ static void renumber(struct visible *visible, int32_t num)
 	}
 }
 
-// The devices that the mask leaves, with their names after masking. NULL: out of memory. Free with free().
-static struct visible *list_visible(const struct pfld_device_mask *mask, int32_t *num_visible, char *notes,
-									size_t notes_bytes)
+// What is missing where a backend found nothing.
+static void note_missing(const struct visible *found, int32_t num_found, int32_t num_backends, char *notes,
+						 size_t notes_bytes)
 {
-	int32_t num_infos = 0;
-	struct pfld_device_info *infos = list_all(&num_infos);
-	int32_t *order = pfld_calloc((size_t)num_infos + 1, sizeof *order);
-	struct visible *visible = pfld_calloc((size_t)num_infos + 1, sizeof *visible);
-	if (infos && order && visible) {
-		*num_visible = pfld_device_mask_apply(mask, infos, num_infos, order, notes, notes_bytes);
-		for (int32_t i = 0; i < *num_visible; i++) {
-			visible[i].info = infos[order[i]];
-			find_backend(order[i], &visible[i].backend, &visible[i].index);
-		}
+	for (int32_t b = 0; notes && b < num_backends; b++) {
+		const struct pfld_backend *backend = pfld_backends[b];
+		bool has_any = false;
+		for (int32_t i = 0; i < num_found; i++) has_any = has_any || found[i].backend == backend;
+		size_t length = strlen(notes);
+		if (has_any || !backend->why_none || length >= notes_bytes) continue;
+		snprintf(notes + length, notes_bytes - length, "%s\n", backend->why_none());
+	}
+}
+
+// The devices of the first backends that the mask leaves, with their names after masking. NULL: out of memory. Free with
+// free().
+static struct visible *list_visible(const struct pfld_device_mask *mask, int32_t num_backends, int32_t *num_visible,
+									char *notes, size_t notes_bytes)
+{
+	int32_t num_found = 0;
+	struct visible *found = list_all(num_backends, &num_found);
+	struct pfld_device_info *infos = pfld_calloc((size_t)num_found + 1, sizeof *infos);
+	int32_t *order = pfld_calloc((size_t)num_found + 1, sizeof *order);
+	struct visible *visible = pfld_calloc((size_t)num_found + 1, sizeof *visible);
+	bool complete = found && infos && order && visible;
+	if (complete) {
+		for (int32_t i = 0; i < num_found; i++) infos[i] = found[i].info;
+		if (notes && notes_bytes) notes[0] = '\0';
+		*num_visible = pfld_device_mask_apply(mask, infos, num_found, order, notes, notes_bytes);
+		for (int32_t i = 0; i < *num_visible; i++) visible[i] = found[order[i]];
 		renumber(visible, *num_visible);
+		if (notes_bytes) note_missing(found, num_found, num_backends, notes, notes_bytes);
 	} else {
 		free(visible);
-		visible = NULL;
 	}
 	free(order);
 	free(infos);
-	return visible;
+	free(found);
+	return complete ? visible : NULL;
 }
 
 int32_t pfld_device_list(const struct pfld_device_mask *mask, struct pfld_device_info *infos, int32_t capacity,
 						 char *notes, size_t notes_bytes)
 {
 	int32_t num = 0;
-	struct visible *visible = list_visible(mask, &num, notes, notes_bytes);
+	struct visible *visible = list_visible(mask, num_backends(), &num, notes, notes_bytes);
 	if (!visible) {
 		if (notes && notes_bytes) snprintf(notes, notes_bytes, "out of memory while listing devices\n");
 		return 0;
@@ -124,6 +146,17 @@ static int32_t choose(const struct visible *visible, int32_t num, const char *na
 	return best;
 }
 
+// Whether this build has the backend that the name begins with.
+static bool is_known(const char *name)
+{
+	size_t length = strcspn(name, ":");
+	for (int32_t b = 0; pfld_backends[b]; b++) {
+		const char *known = pfld_backends[b]->name;
+		if (strlen(known) == length && !strncmp(known, name, length)) return true;
+	}
+	return false;
+}
+
 static enum pfld_status fail_no_device(const struct visible *visible, int32_t num, const char *name, const char *notes,
 									   struct pfld_error *error)
 {
@@ -134,8 +167,9 @@ static enum pfld_status fail_no_device(const struct visible *visible, int32_t nu
 						 visible[i].info.unusable[0] ? " (unusable)" : "");
 	}
 	enum pfld_status status =
-		pfld_fail(error, PFLD_ERR_NO_DEVICE, "there is no device \"%s\"; there is: %s%s%s", pfld_show(shown, name, 64),
-				  names.data && !names.failed ? names.data : "cpu", *notes ? "\n" : "", notes);
+		pfld_fail(error, PFLD_ERR_NO_DEVICE, "there is no device \"%s\"; there is: %s%s%s%s", pfld_show(shown, name, 64),
+				  names.data && !names.failed ? names.data : "cpu",
+				  is_known(name) ? "" : ". This build has no backend of that name", *notes ? ".\n" : "", notes);
 	pfld_text_finish(&names);
 	return status;
 }
@@ -186,9 +220,9 @@ enum pfld_status pfld_device_open(struct pfld_device **device, const char *name,
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_device_open needs a place for the device, and a name");
 	enum pfld_status status = check_options(options, error);
 	if (status) return status;
-	char notes[512] = "";
+	char notes[768] = "";
 	int32_t num = 0;
-	struct visible *visible = list_visible(options->mask, &num, notes, sizeof notes);
+	struct visible *visible = list_visible(options->mask, num_asked(name), &num, notes, sizeof notes);
 	if (!visible) return pfld_fail_memory(error, sizeof *visible, "the list of devices");
 	int32_t chosen = choose(visible, num, name);
 	if (chosen < 0) {

@@ -27,6 +27,11 @@ struct pfld_device {
 // taken. The region struct belongs to the caller and must stay where it is.
 enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes, enum pfld_memory_class memory_class,
                                            const char *what, struct pfld_region *region, struct pfld_error *error) PFLD_MUST_USE;
+// The same where the host writes (region->host is not NULL) and no op reads: what is uploaded from. Where the device's memory
+// is not the host's it lies beside what is reserved.
+enum pfld_status pfld_device_host_region_create(struct pfld_device *device, size_t bytes, enum pfld_memory_class memory_class,
+                                                const char *what, struct pfld_region *region,
+                                                struct pfld_error *error) PFLD_MUST_USE;
 void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
                                 struct pfld_region *region);
 

@@ -55,6 +55,11 @@ static enum pfld_status check_room(const struct pfld_device *device, size_t byte
 					 (unsigned long long)limit, (unsigned long long)taken, device->info.name);
 }
 
+static bool has_chunks(const struct pfld_device *device)
+{
+	return device->reserves || device->grows;
+}
+
 static void count(struct pfld_device *device, enum pfld_memory_class memory_class, size_t bytes)
 {
 	struct pfld_memory *memory = &device->memory;
@@ -63,24 +68,35 @@ static void count(struct pfld_device *device, enum pfld_memory_class memory_clas
 	memory->by_class[memory_class] += bytes;
 	memory->peak_by_class[memory_class] = PFLD_MAX(memory->peak_by_class[memory_class], memory->by_class[memory_class]);
 	memory->num_regions++;
-	if (device->chunks || device->grows) return;
+	if (has_chunks(device)) return;
 	memory->reserved_bytes = memory->current_bytes;
 	memory->peak_reserved_bytes = memory->peak_bytes;
 }
 
-enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes,
-										   enum pfld_memory_class memory_class, const char *what,
-										   struct pfld_region *region, struct pfld_error *error)
+static void reserve_more(struct pfld_device *device, size_t bytes)
+{
+	struct pfld_memory *memory = &device->memory;
+	memory->reserved_bytes += bytes;
+	memory->peak_reserved_bytes = PFLD_MAX(memory->peak_reserved_bytes, memory->reserved_bytes);
+}
+
+// A region of its own, not carved from a chunk.
+typedef enum pfld_status region_maker(struct pfld_backend_device *device, size_t bytes, struct pfld_region *region,
+									  struct pfld_error *error);
+
+// NULL: carved from chunks.
+static enum pfld_status make_region(struct pfld_device *device, region_maker *maker, size_t bytes,
+									enum pfld_memory_class memory_class, const char *what, struct pfld_region *region,
+									struct pfld_error *error)
 {
 	enum pfld_status status = pfld_device_check_lost(device, error);
 	if (!status) status = check_room(device, bytes, what, error);
 	if (status) return status;
 	struct pfld_error refusal = {0};
 	struct pfld_region created = {0};
-	bool carves = device->reserves || device->grows;
-	status = carves ? pfld_chunks_carve(device, bytes, what, &created, &refusal)
-	                : device->backend->region_create(device->state, bytes, &created, &refusal);
-	if (status == PFLD_ERR_MEMORY && !carves) {
+	status = maker ? maker(device->state, bytes, &created, &refusal)
+	               : pfld_chunks_carve(device, bytes, what, &created, &refusal);
+	if (status == PFLD_ERR_MEMORY && maker) {
 		return pfld_fail(error, status, "out of memory: %s needs %zu bytes, %llu are taken (device %s): %s", what,
 						 bytes, (unsigned long long)device->memory.current_bytes, device->info.name, refusal.message);
 	}
@@ -90,7 +106,25 @@ enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t by
 	}
 	*region = created;
 	count(device, memory_class, bytes);
+	if (maker && has_chunks(device)) reserve_more(device, bytes);
 	return PFLD_OK;
+}
+
+enum pfld_status pfld_device_region_create(struct pfld_device *device, size_t bytes,
+										   enum pfld_memory_class memory_class, const char *what,
+										   struct pfld_region *region, struct pfld_error *error)
+{
+	region_maker *maker = has_chunks(device) ? NULL : device->backend->region_create;
+	return make_region(device, maker, bytes, memory_class, what, region, error);
+}
+
+enum pfld_status pfld_device_host_region_create(struct pfld_device *device, size_t bytes,
+												enum pfld_memory_class memory_class, const char *what,
+												struct pfld_region *region, struct pfld_error *error)
+{
+	region_maker *maker = device->backend->host_region_create;
+	if (!maker) return pfld_device_region_create(device, bytes, memory_class, what, region, error);
+	return make_region(device, maker, bytes, memory_class, what, region, error);
 }
 
 void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_class memory_class,
@@ -104,7 +138,7 @@ void pfld_device_region_destroy(struct pfld_device *device, enum pfld_memory_cla
 		pfld_chunks_return(device, region);
 	} else {
 		device->backend->region_destroy(device->state, region);
-		memory->reserved_bytes = memory->current_bytes;
+		memory->reserved_bytes -= region->bytes;
 	}
 	memset(region, 0, sizeof *region);
 }

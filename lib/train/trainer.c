@@ -62,11 +62,9 @@ static enum pfld_status make_slots(struct pfld_trainer *trainer, int32_t num_slo
 	struct slot_layout layout = make_layout(&trainer->train->compiled);
 	int32_t batch = trainer->train->compiled.batch;
 	size_t alignment = device->limits.alignment_bytes, bytes = slot_bytes(&layout, batch, alignment);
-	enum pfld_status status = pfld_device_region_create(device, bytes * (size_t)num_slots, PFLD_MEMORY_BATCH,
-	                                                    "batches in flight", &trainer->slot_memory, error);
+	enum pfld_status status = pfld_device_host_region_create(device, bytes * (size_t)num_slots, PFLD_MEMORY_BATCH,
+	                                                         "batches in flight", &trainer->slot_memory, error);
 	if (status != PFLD_OK) return status;
-	if (!trainer->slot_memory.host)
-		return pfld_fail(error, PFLD_ERR_UNSUPPORTED, "the slots need memory that the host can write");
 	for (int32_t i = 0; i < num_slots; i++) {
 		char *memory = (char *)trainer->slot_memory.host + bytes * (size_t)i;
 		trainer->slots[i] = (struct pfld_batch){
