@@ -8,6 +8,7 @@ is_there() {
 	cc) command -v cc >/dev/null && echo '#include <stdlib.h>' | cc -E - >/dev/null 2>&1 ;;
 	c++ | clang | meson | ninja | pkg-config) command -v "$1" >/dev/null ;;
 	locales) [ -e /usr/share/i18n/locales/de_DE ] || locale -a 2>/dev/null | grep -qi '^de_DE.utf' ;;
+	pocl) ls /etc/OpenCL/vendors/pocl*.icd >/dev/null 2>&1 ;;
 	*) command -v pkg-config >/dev/null && pkg-config --exists "$1" ;;
 	esac
 }
@@ -20,6 +21,8 @@ packages_of() {
 	libjpeg) echo libjpeg-dev ;;
 	jansson) echo libjansson-dev ;;
 	expat) echo libexpat1-dev ;;
+	OpenCL) echo ocl-icd-opencl-dev ;;
+	pocl) echo pocl-opencl-icd ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -29,6 +32,8 @@ describe() {
 	c++) echo "a C++ compiler" ;;
 	libpng | libjpeg | jansson | expat | check) echo "$1 (with its headers)" ;;
 	locales) echo "the locale de_DE.UTF-8" ;;
+	OpenCL) echo "an OpenCL loader (ocl-icd, with its headers)" ;;
+	pocl) echo "PoCL, the OpenCL driver for CPUs" ;;
 	*) echo "$1" ;;
 	esac
 }

@@ -119,6 +119,7 @@ for kind in static shared both; do
 	use $kind --static --cflags --libs
 	# All of it static, where this system has the libraries below in that form.
 	others=$(pkg-config --static --libs libpng libjpeg jansson expat)
+	case $(flags --static --libs) in *-lOpenCL*) others="$others -lOpenCL" ;; esac
 	if [ "$has_static" = yes ] && echo 'int main(void) { return 0; }' | eval "$cc -static -x c - $others -o \"\$work/none\"" 2>"$work/log"; then
 		eval "run $cc -static \"\$work/user.c\" $(flags --static --cflags --libs) -o \"\$work/user_static\""
 		run "$work/user_static"

@@ -33,6 +33,7 @@ OTHER = [
     (r"lib/data/image_jpeg\.c", r"j(peglib|error)\.h"),
     (r"lib/data/dataset_dlib\.c", r"expat\.h"),
     (r"backends/cpu/avx\w+/\w+\.[ch]", r"immintrin\.h"),
+    (r"backends/opencl/cl\.h", r"CL/cl\.h"),
     (r"backends/cpu/neon/\w+\.[ch]", r"arm_neon\.h"),
 ]
 # Calls that a guest does not make, and the files that are excepted.

@@ -11,10 +11,16 @@
 #include <xmmintrin.h>
 #endif
 
-enum { MAX_LEVELS = 4, NUM_KINDS = 5, GUARD_BYTES = 256, MARK = 0xa5 };
+enum { MAX_GROUPS = 12, NUM_KINDS = 5, GUARD_BYTES = 256, MARK = 0xa5 };
 
-static struct pfld_device *devices[MAX_LEVELS * NUM_KINDS];
-static int32_t num_devices;
+// Devices that must give the same bits: a level of the cpu with several counts of threads, or another device, alone.
+struct group {
+	struct pfld_device *devices[NUM_KINDS];
+	int32_t num_devices;
+	bool lacks[PFLD_OP_NUM_KINDS]; // ops that were asked for and are not done there
+};
+static struct group groups[MAX_GROUPS];
+static int32_t num_groups, num_levels; // levels of the cpu come first
 
 // A host's own "threads": items from last to first, on changing workers.
 static void reversed(void *context, int32_t num_items, pfld_task *fn, void *arg)
@@ -22,23 +28,48 @@ static void reversed(void *context, int32_t num_items, pfld_task *fn, void *arg)
 	for (int32_t item = num_items - 1; item >= 0; item--) fn(arg, item, item % 3);
 }
 
-void open_devices(void)
+static void open_level(const char *level)
 {
 	static const int32_t threads[NUM_KINDS] = {1, 2, 3, 7, 3};
-	struct pfld_device_info info;
-	pfld_device_list(NULL, &info, 1, NULL, 0);
-	for (char *level = strtok(info.levels, " "); level; level = strtok(NULL, " ")) {
-		for (int32_t i = 0; i < NUM_KINDS; i++) {
-			struct pfld_device_options options = {.num_threads = threads[i], .cpu_level = level};
-			if (i == NUM_KINDS - 1) options.parallel_for = reversed;
-			ck_assert_int_eq(pfld_device_open(&devices[num_devices++], "cpu", &options, NULL), PFLD_OK);
-		}
+	struct group *group = &groups[num_groups++];
+	*group = (struct group){.num_devices = NUM_KINDS};
+	for (int32_t i = 0; i < NUM_KINDS; i++) {
+		struct pfld_device_options options = {.num_threads = threads[i], .cpu_level = level};
+		if (i == NUM_KINDS - 1) options.parallel_for = reversed;
+		ck_assert_int_eq(pfld_device_open(&group->devices[i], "cpu", &options, NULL), PFLD_OK);
 	}
+}
+
+static void open_other(const char *name)
+{
+	struct group *group = &groups[num_groups++];
+	struct pfld_error error = {0};
+	*group = (struct group){.num_devices = 1};
+	ck_assert_msg(pfld_device_open(&group->devices[0], name, NULL, &error) == PFLD_OK, "%s", error.message);
+}
+
+void open_devices(void)
+{
+	static struct pfld_device_info infos[MAX_GROUPS];
+	int32_t num = pfld_device_list(NULL, infos, MAX_GROUPS, NULL, 0);
+	num_groups = 0;
+	for (char *level = strtok(infos[0].levels, " "); level; level = strtok(NULL, " ")) open_level(level);
+	num_levels = num_groups;
+	for (int32_t i = 1; i < num && num_groups < MAX_GROUPS; i++)
+		if (!infos[i].unusable[0]) open_other(infos[i].name);
+}
+
+static void close_group(struct group *group)
+{
+	const char *name = pfld_device_get_info(group->devices[0])->name;
+	for (int32_t kind = 0; kind < PFLD_OP_NUM_KINDS; kind++)
+		if (group->lacks[kind]) printf("not done by %s: %s\n", name, pfld_op_name((enum pfld_op_kind)kind));
+	for (int32_t i = 0; i < group->num_devices; i++) pfld_device_close(&group->devices[i]);
 }
 
 void close_devices(void)
 {
-	while (num_devices) pfld_device_close(&devices[--num_devices]);
+	while (num_groups) close_group(&groups[--num_groups]);
 }
 
 // ---- making a case ----
@@ -120,11 +151,39 @@ double *fill_dst(struct op_case *op_case, int32_t index, double low, double high
 
 // ---- running it ----
 
-// The memory of one operand: guard, pixels of the samples of `batch`, guard.
+// The memory of one operand: guard, pixels of the samples of `batch`, guard; as the host sees it, and on the device.
 struct place {
 	struct pfld_region region;
-	size_t data_bytes;
+	unsigned char *bytes;
 };
+
+static void create_place(struct pfld_device *device, struct place *place, size_t data_bytes)
+{
+	ck_assert_int_eq(pfld_device_region_create(device, data_bytes + 2 * GUARD_BYTES, PFLD_MEMORY_OTHER, "a place",
+											   &place->region, NULL),
+					 PFLD_OK);
+	place->bytes = place->region.host ? place->region.host : malloc(place->region.bytes);
+	ck_assert_ptr_nonnull(place->bytes);
+	memset(place->bytes, MARK, place->region.bytes);
+}
+
+static void destroy_place(struct pfld_device *device, struct place *place)
+{
+	if (!place->bytes) return;
+	if (place->bytes != place->region.host) free(place->bytes);
+	pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &place->region);
+}
+
+// To the device before the op, back after it; nothing to do where the host's memory is the device's.
+static void move_place(struct pfld_device *device, struct place *place, bool upload)
+{
+	const struct pfld_backend *backend = device->backend;
+	if (!place->bytes || place->bytes == place->region.host) return;
+	enum pfld_status status =
+		upload ? backend->upload(device->state, &place->region, 0, place->bytes, place->region.bytes, NULL)
+			   : backend->download(device->state, &place->region, 0, place->bytes, place->region.bytes, NULL);
+	ck_assert_int_eq(status, PFLD_OK);
+}
 
 static size_t num_pixels(const struct pfld_operand *operand, int32_t samples)
 {
@@ -133,19 +192,14 @@ static size_t num_pixels(const struct pfld_operand *operand, int32_t samples)
 
 static pfld_real *pixel(const struct place *place, const struct pfld_operand *operand, size_t index)
 {
-	return (pfld_real *)(void *)((char *)place->region.host + GUARD_BYTES) + index * (size_t)operand->pixel_stride +
-		   operand->channel;
+	return (pfld_real *)(void *)(place->bytes + GUARD_BYTES) + index * (size_t)operand->pixel_stride + operand->channel;
 }
 
 static void put_operand(struct pfld_device *device, const struct op_case *op_case, struct pfld_operand *operand,
 						const double *values, int32_t batch, struct place *place)
 {
 	size_t pixels = num_pixels(operand, batch), filled = num_pixels(operand, op_case->run.n);
-	place->data_bytes = pixels * (size_t)operand->pixel_stride * sizeof(pfld_real);
-	ck_assert_int_eq(pfld_device_region_create(device, place->data_bytes + 2 * GUARD_BYTES, PFLD_MEMORY_OTHER,
-											   "an operand", &place->region, NULL),
-					 PFLD_OK);
-	memset(place->region.host, MARK, place->region.bytes);
+	create_place(device, place, pixels * (size_t)operand->pixel_stride * sizeof(pfld_real));
 	for (size_t p = 0; p < pixels; p++) {
 		for (int32_t j = 0; j < operand->c; j++) {
 			bool known = values && p < filled;
@@ -167,7 +221,7 @@ static void require(bool holds, const char *name, const char *otherwise)
 static void check_guards(const struct op_case *op_case, const struct pfld_operand *operand, const struct place *place,
 						 int32_t batch, const char *name)
 {
-	const unsigned char *bytes = place->region.host;
+	const unsigned char *bytes = place->bytes;
 	for (size_t i = 0; i < GUARD_BYTES; i++) {
 		require(bytes[i] == MARK && bytes[place->region.bytes - 1 - i] == MARK, name, "a guard was written");
 	}
@@ -202,13 +256,9 @@ static void put_workspace(struct pfld_device *device, struct pfld_op *op, int32_
 	size_t bytes = device->backend->workspace_bytes(device->state, op, batch);
 	ck_assert_uint_le(device->backend->workspace_bytes(device->state, op, n), bytes);
 	if (!bytes) return;
-	place->data_bytes = (bytes + sizeof(pfld_real) - 1) / sizeof(pfld_real) * sizeof(pfld_real);
-	op->workspace = operand_of(1, 1, (int32_t)(place->data_bytes / sizeof(pfld_real)), 0, false);
-	ck_assert_int_eq(pfld_device_region_create(device, bytes + 2 * GUARD_BYTES, PFLD_MEMORY_WORKSPACE, "workspace",
-											   &place->region, NULL),
-					 PFLD_OK);
-	memset(place->region.host, MARK, place->region.bytes);
-	memset((char *)place->region.host + GUARD_BYTES, 0xff, bytes); // NaNs
+	op->workspace = operand_of(1, 1, (int32_t)((bytes + sizeof(pfld_real) - 1) / sizeof(pfld_real)), 0, false);
+	create_place(device, place, bytes);
+	memset(place->bytes + GUARD_BYTES, 0xff, bytes); // NaNs
 	op->workspace.region = &place->region;
 	op->workspace.offset_bytes = GUARD_BYTES;
 }
@@ -234,12 +284,44 @@ static void leave_odd_mode(void)
 	ck_assert(mode == FE_UPWARD && flushes);
 }
 
+// The operands of one run, and its workspace.
+struct places {
+	struct place src[PFLD_OP_MAX_SRC], dst[PFLD_OP_MAX_DST], workspace;
+};
+
+static void move_places(struct pfld_device *device, struct places *places, bool upload)
+{
+	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) move_place(device, &places->src[i], upload);
+	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) move_place(device, &places->dst[i], upload);
+	move_place(device, &places->workspace, upload);
+}
+
+static void destroy_places(struct pfld_device *device, struct places *places)
+{
+	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) destroy_place(device, &places->src[i]);
+	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) destroy_place(device, &places->dst[i]);
+	destroy_place(device, &places->workspace);
+}
+
+static void perform(struct pfld_device *device, struct op_case *op_case, const struct pfld_op *op, int32_t batch,
+					const char *name)
+{
+	struct pfld_error error = {0};
+	struct pfld_op_state *state = NULL;
+	ck_assert_msg(pfld_device_prepare(device, op, batch, &state, &error) == PFLD_OK, "%s: %s", name, error.message);
+	if (op_case->odd_host) enter_odd_mode();
+	enum pfld_status status = pfld_device_enqueue(device, op, state, &op_case->run, &error);
+	if (op_case->odd_host) leave_odd_mode();
+	ck_assert_msg(status == PFLD_OK, "%s: %s", name, error.message);
+	ck_assert_int_eq(pfld_device_finish(device, &error), PFLD_OK);
+	pfld_device_release(device, &state);
+}
+
 static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t batch, const char *name)
 {
 	struct pfld_op op = op_case->op;
-	struct place src[PFLD_OP_MAX_SRC] = {{{0}, 0}}, dst[PFLD_OP_MAX_DST] = {{{0}, 0}}, workspace = {{0}, 0};
-	struct pfld_error error = {0};
-	struct pfld_op_state *state = NULL;
+	struct places places = {.workspace = {.bytes = NULL}};
+	struct place *src = places.src, *dst = places.dst;
 	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) {
 		if (pfld_operand_present(&op.src[i])) put_operand(device, op_case, &op.src[i], op_case->src[i], batch, &src[i]);
 	}
@@ -251,14 +333,10 @@ static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t 
 		}
 		put_operand(device, op_case, &op.dst[i], op_case->before[i], batch, &dst[i]);
 	}
-	put_workspace(device, &op, op_case->run.n, batch, &workspace);
-	ck_assert_msg(pfld_device_prepare(device, &op, batch, &state, &error) == PFLD_OK, "%s: %s", name, error.message);
-	if (op_case->odd_host) enter_odd_mode();
-	enum pfld_status status = pfld_device_enqueue(device, &op, state, &op_case->run, &error);
-	if (op_case->odd_host) leave_odd_mode();
-	ck_assert_msg(status == PFLD_OK, "%s: %s", name, error.message);
-	ck_assert_int_eq(pfld_device_finish(device, &error), PFLD_OK);
-	pfld_device_release(device, &state);
+	put_workspace(device, &op, op_case->run.n, batch, &places.workspace);
+	move_places(device, &places, true);
+	perform(device, op_case, &op, batch, name);
+	move_places(device, &places, false);
 	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++) {
 		if (pfld_operand_present(&op.src[i])) check_guards(op_case, &op.src[i], &src[i], batch, name);
 	}
@@ -269,16 +347,11 @@ static void run_on(struct pfld_device *device, struct op_case *op_case, int32_t 
 		free(op_case->got[i]);
 		op_case->got[i] = take_operand(op_case, &op.dst[i], place);
 	}
-	for (int32_t i = 0; workspace.region.host && i < GUARD_BYTES; i++) {
-		const unsigned char *bytes = workspace.region.host;
-		require(bytes[i] == MARK && bytes[workspace.region.bytes - 1 - (size_t)i] == MARK, name,
+	const unsigned char *bytes = places.workspace.bytes;
+	for (size_t i = 0; bytes && i < GUARD_BYTES; i++)
+		require(bytes[i] == MARK && bytes[places.workspace.region.bytes - 1 - i] == MARK, name,
 				"the workspace was overrun");
-	}
-	for (int32_t i = 0; i < PFLD_OP_MAX_SRC; i++)
-		if (src[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &src[i].region);
-	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++)
-		if (dst[i].region.host) pfld_device_region_destroy(device, PFLD_MEMORY_OTHER, &dst[i].region);
-	if (workspace.region.host) pfld_device_region_destroy(device, PFLD_MEMORY_WORKSPACE, &workspace.region);
+	destroy_places(device, &places);
 }
 
 static void compare(const struct op_case *op_case, const struct pfld_device *device, const char *name)
@@ -291,8 +364,8 @@ static void compare(const struct op_case *op_case, const struct pfld_device *dev
 			bool equal = got == expected || (isnan(got) && isnan(expected)) ||
 						 fabs(got - expected) <= op_case->tolerance * (1 + fabs(expected));
 			if (equal) continue;
-			ck_abort_msg("%s (%s): result %d element %zu is %.17g, expected %.17g", name, pfld_device_level(device),
-						 (int)i, k, got, expected);
+			ck_abort_msg("%s (%s %s): result %d element %zu is %.17g, expected %.17g", name,
+						 pfld_device_get_info(device)->name, pfld_device_level(device), (int)i, k, got, expected);
 		}
 	}
 }
@@ -305,30 +378,41 @@ static void keep_results(struct op_case *op_case, double *kept[PFLD_OP_MAX_DST])
 	}
 }
 
+// Every device of the group once more, with n below the batch: the same bits.
+static void check_bits(struct group *group, struct op_case *op_case, const char *name)
+{
+	double *kept[PFLD_OP_MAX_DST];
+	keep_results(op_case, kept);
+	for (int32_t k = group->num_devices > 1; k < group->num_devices; k++) {
+		run_on(group->devices[k], op_case, op_case->run.n + 2, name);
+		for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) {
+			if (!kept[i]) continue;
+			size_t bytes = case_elements(op_case, &op_case->op.dst[i]) * sizeof *kept[i];
+			ck_assert_msg(!memcmp(kept[i], op_case->got[i], bytes), "%s (%s %s): result %d differs with %d threads", name,
+						  pfld_device_get_info(group->devices[k])->name, pfld_device_level(group->devices[k]), (int)i,
+						  (int)pfld_device_num_threads(group->devices[k]));
+		}
+	}
+	for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) free(kept[i]);
+}
+
 void check_case(struct op_case *op_case, const char *name)
 {
-	for (int32_t d = 0; d < num_devices; d += NUM_KINDS) {
-		double *kept[PFLD_OP_MAX_DST];
-		run_on(devices[d], op_case, op_case->run.n, name);
-		compare(op_case, devices[d], name);
-		keep_results(op_case, kept);
-		for (int32_t k = 1; k < NUM_KINDS; k++) {
-			run_on(devices[d + k], op_case, op_case->run.n + 2, name); // n below the batch
-			for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) {
-				if (!kept[i]) continue;
-				size_t bytes = case_elements(op_case, &op_case->op.dst[i]) * sizeof *kept[i];
-				ck_assert_msg(!memcmp(kept[i], op_case->got[i], bytes), "%s (%s): result %d differs with %d threads",
-							  name, pfld_device_level(devices[d]), (int)i,
-							  (int)pfld_device_num_threads(devices[d + k]));
-			}
+	for (int32_t g = num_groups - 1; g >= 0; g--) {
+		struct group *group = &groups[g];
+		if (g >= num_levels && !pfld_device_supports(group->devices[0], &op_case->op)) {
+			group->lacks[op_case->op.kind] = true;
+			continue;
 		}
-		for (int32_t i = 0; i < PFLD_OP_MAX_DST; i++) free(kept[i]);
+		run_on(group->devices[0], op_case, op_case->run.n, name);
+		compare(op_case, group->devices[0], name);
+		check_bits(group, op_case, name);
 	}
 }
 
 void run_case(struct op_case *op_case)
 {
-	run_on(devices[num_devices - NUM_KINDS + 1], op_case, op_case->run.n, "one run");
+	run_on(groups[num_levels - 1].devices[1], op_case, op_case->run.n, "one run");
 }
 
 enum pfld_status check_op(const struct op_case *op_case, struct pfld_error *error)
