@@ -17,12 +17,12 @@ PFLD_API pfld_value pfld_input(struct pfld_net *net, const char *name, int32_t h
 enum pfld_padding {
 	PFLD_VALID = 0, // none
 	PFLD_SAME,      // TensorFlow: output = ceil(input / stride), the odd pixel behind
-	PFLD_EXPLICIT,  // pad[0] rows above and below, pad[1] columns left and right (PyTorch)
+	PFLD_EXPLICIT,  // pad[0] rows above and below, pad[1] columns left and right (PyTorch); convolutions: see pad_extra
 };
 enum pfld_initializer {
 	PFLD_INIT_DEFAULT = 0,      // kernels as PyTorch: uniform in +-1 / sqrt(fan_in); biases uniform in the same bound
 	PFLD_INIT_ZERO,
-	PFLD_INIT_GLOROT_UNIFORM,   // +-sqrt(6 / (fan_in + fan_out))
+	PFLD_INIT_GLOROT_UNIFORM,   // +-sqrt(6 / (fan_in + fan_out)); of depthwise kernels kh kw C and kh kw multiplier, as Keras
 	PFLD_INIT_HE_NORMAL,        // truncated at two deviations, variance 2 / fan_in
 	PFLD_INIT_TRUNCATED_NORMAL, // mean 0, deviation init_deviation, cut at two deviations
 };
@@ -35,6 +35,7 @@ struct pfld_conv2d_options {
 	int32_t dilation[2];  // 0 means 1
 	enum pfld_padding padding;
 	int32_t pad[2];
+	int32_t pad_extra[2]; // PFLD_EXPLICIT: so many more rows below and columns on the right (Keras's ZeroPadding2D)
 	int32_t groups;       // 0 means 1; input and filters must divide by it
 	bool no_bias;
 	enum pfld_initializer kernel_init, bias_init;
@@ -47,14 +48,29 @@ struct pfld_depthwise_options {
 	const char *name;
 	int32_t kernel[2], stride[2], dilation[2];
 	enum pfld_padding padding;
-	int32_t pad[2];
-	int32_t multiplier; // filters per channel; 0 means 1
+	int32_t pad[2], pad_extra[2]; // as of pfld_conv2d()
+	int32_t multiplier;           // filters per channel; 0 means 1
 	bool no_bias;
 	enum pfld_initializer kernel_init, bias_init;
 	double init_deviation;
 };
 // One kernel per channel. Parameters: depthwise_kernel (kh, kw, C, multiplier), bias.
 PFLD_API pfld_value pfld_depthwise_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_depthwise_options *options);
+
+struct pfld_separable_options {
+	const char *name;
+	int32_t filters; // required
+	int32_t kernel[2], stride[2];
+	enum pfld_padding padding;
+	int32_t pad[2], pad_extra[2];
+	bool no_bias;
+	enum pfld_initializer kernel_init, bias_init; // of both kernels
+	double init_deviation;
+};
+// A depthwise convolution and a 1 x 1 convolution behind it, with nothing between (Keras's SeparableConv2D): the layers
+// `name` and `name_pointwise`. Parameters: depthwise_kernel (kh, kw, C, 1), pointwise_kernel (1, 1, C, filters), bias; all
+// belong to `name`, which is required.
+PFLD_API pfld_value pfld_separable_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_separable_options *options);
 
 struct pfld_linear_options {
 	const char *name;

@@ -3,6 +3,8 @@
 // channel, whose kernel (kh, kw, c, multiplier) has the same memory as (kh, kw, 1, c multiplier).
 #include "net/emit.h"
 
+#include <stdio.h>
+
 enum { KERNEL, BIAS };
 
 void pfld_emit_conv2d(struct pfld_emit *emit, const struct pfld_layer *layer, bool as_row)
@@ -55,6 +57,13 @@ const struct pfld_layer_kind pfld_layer_conv2d = {.name = "conv2d", .forward = f
 const struct pfld_layer_kind pfld_layer_depthwise_conv2d = {
     .name = "depthwise_conv2d", .forward = forward, .backward = backward};
 
+// Input and what is padded on one side of it alone, which a window sees as more of the input.
+static int32_t extended(int32_t size, const struct pfld_conv2d_options *o, int axis)
+{
+	int32_t extra = o->padding == PFLD_EXPLICIT ? o->pad_extra[axis] : 0;
+	return extra >= 0 && extra < o->kernel[axis] ? size + extra : INT32_MIN;
+}
+
 // Shape of the output and window of both kinds. False: the net has an error.
 static bool place_window(struct pfld_net *net, struct pfld_layer *layer, const struct pfld_value_info *in,
                          const struct pfld_conv2d_options *o, int32_t *h, int32_t *w)
@@ -69,16 +78,19 @@ static bool place_window(struct pfld_net *net, struct pfld_layer *layer, const s
 	    .dilation_w = o->dilation[1] ? o->dilation[1] : 1,
 	    .groups = o->groups ? o->groups : 1,
 	};
-	if (pfld_window(in->h, attr->kernel_h, attr->stride_h, attr->dilation_h, o->padding, o->pad[0], h, &attr->pad_top) &&
-	    pfld_window(in->w, attr->kernel_w, attr->stride_w, attr->dilation_w, o->padding, o->pad[1], w, &attr->pad_left))
+	int32_t in_h = extended(in->h, o, 0), in_w = extended(in->w, o, 1);
+	if (pfld_window(in_h, attr->kernel_h, attr->stride_h, attr->dilation_h, o->padding, o->pad[0], h, &attr->pad_top) &&
+	    pfld_window(in_w, attr->kernel_w, attr->stride_w, attr->dilation_w, o->padding, o->pad[1], w, &attr->pad_left))
 		return true;
 	pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "a %d x %d kernel does not fit the input (%d, %d, %d)", attr->kernel_h,
 	              attr->kernel_w, in->h, in->w, in->c);
 	return false;
 }
 
+// The names of the parameters may be full ones, of another layer, see pfld_net_add_param().
 static pfld_value add_conv(struct pfld_net *net, struct pfld_layer *layer, const struct pfld_conv2d_options *o,
-                           const char *kernel_name, const struct pfld_shape *kernel_shape, int32_t filters)
+                           const char *kernel_name, const char *bias_name, const struct pfld_shape *kernel_shape,
+                           int32_t filters)
 {
 	const struct pfld_value_info *in = pfld_net_value(net, layer->inputs[0]);
 	int32_t h, w;
@@ -88,10 +100,14 @@ static pfld_value add_conv(struct pfld_net *net, struct pfld_layer *layer, const
 	                         .deviation = o->init_deviation,
 	                         .fan_in = window * (in->c / layer->attr.conv.groups),
 	                         .fan_out = window * (filters / layer->attr.conv.groups)};
+	// Keras takes fans from the shape (kh, kw, C, multiplier), whatever it is the kernel of.
+	if (layer->kind == &pfld_layer_depthwise_conv2d && o->kernel_init == PFLD_INIT_GLOROT_UNIFORM)
+		init.fan_in = window * in->c;
 	if (!pfld_net_add_param(net, layer, KERNEL, kernel_name, kernel_shape, &init, false)) return (pfld_value){0};
 	init.rule = o->bias_init;
 	struct pfld_shape bias_shape = {1, {filters}};
-	if (!o->no_bias && !pfld_net_add_param(net, layer, BIAS, "bias", &bias_shape, &init, false)) return (pfld_value){0};
+	if (!o->no_bias && !pfld_net_add_param(net, layer, BIAS, bias_name, &bias_shape, &init, false))
+		return (pfld_value){0};
 	return pfld_net_finish_layer(net, layer, h, w, filters);
 }
 
@@ -107,7 +123,7 @@ pfld_value pfld_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_con
 		return pfld_net_fail(net, layer, PFLD_ERR_SHAPE, "%d input channels and %d filters do not divide into %d groups",
 		                     in->c, options->filters, groups);
 	struct pfld_shape shape = {4, {options->kernel[0], options->kernel[1], in->c / groups, options->filters}};
-	return add_conv(net, layer, options, "kernel", &shape, options->filters);
+	return add_conv(net, layer, options, "kernel", "bias", &shape, options->filters);
 }
 
 pfld_value pfld_depthwise_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_depthwise_options *options)
@@ -125,6 +141,7 @@ pfld_value pfld_depthwise_conv2d(struct pfld_net *net, pfld_value x, const struc
 	    .dilation = {options->dilation[0], options->dilation[1]},
 	    .padding = options->padding,
 	    .pad = {options->pad[0], options->pad[1]},
+	    .pad_extra = {options->pad_extra[0], options->pad_extra[1]},
 	    .groups = in->c,
 	    .no_bias = options->no_bias,
 	    .kernel_init = options->kernel_init,
@@ -132,5 +149,45 @@ pfld_value pfld_depthwise_conv2d(struct pfld_net *net, pfld_value x, const struc
 	    .init_deviation = options->init_deviation,
 	};
 	struct pfld_shape shape = {4, {options->kernel[0], options->kernel[1], in->c, multiplier}};
-	return add_conv(net, layer, &conv, "depthwise_kernel", &shape, in->c * multiplier);
+	return add_conv(net, layer, &conv, "depthwise_kernel", "bias", &shape, in->c * multiplier);
+}
+
+static pfld_value add_pointwise(struct pfld_net *net, pfld_value x, const struct pfld_separable_options *o)
+{
+	char name[256], kernel_name[256], bias_name[256];
+	snprintf(name, sizeof name, "%.110s_pointwise", o->name);
+	snprintf(kernel_name, sizeof kernel_name, "%.110s/pointwise_kernel", o->name);
+	snprintf(bias_name, sizeof bias_name, "%.110s/bias", o->name);
+	struct pfld_layer *layer = pfld_net_add_layer(net, &pfld_layer_conv2d, name, &x, 1);
+	if (!layer) return (pfld_value){0};
+	if (o->filters < 1) return pfld_net_fail(net, layer, PFLD_ERR_ARGUMENT, "filters must be at least 1");
+	struct pfld_conv2d_options conv = {
+	    .filters = o->filters,
+	    .kernel = {1, 1},
+	    .no_bias = o->no_bias,
+	    .kernel_init = o->kernel_init,
+	    .bias_init = o->bias_init,
+	    .init_deviation = o->init_deviation,
+	};
+	struct pfld_shape shape = {4, {1, 1, pfld_net_value(net, x.id)->c, o->filters}};
+	return add_conv(net, layer, &conv, kernel_name, bias_name, &shape, o->filters);
+}
+
+pfld_value pfld_separable_conv2d(struct pfld_net *net, pfld_value x, const struct pfld_separable_options *options)
+{
+	if (!net) return (pfld_value){0};
+	if (!options || !options->name)
+		return pfld_net_fail(net, NULL, PFLD_ERR_ARGUMENT, "a separable convolution needs options with a name");
+	struct pfld_depthwise_options depthwise = {
+	    .name = options->name,
+	    .kernel = {options->kernel[0], options->kernel[1]},
+	    .stride = {options->stride[0], options->stride[1]},
+	    .padding = options->padding,
+	    .pad = {options->pad[0], options->pad[1]},
+	    .pad_extra = {options->pad_extra[0], options->pad_extra[1]},
+	    .no_bias = true,
+	    .kernel_init = options->kernel_init,
+	    .init_deviation = options->init_deviation,
+	};
+	return add_pointwise(net, pfld_depthwise_conv2d(net, x, &depthwise), options);
 }

@@ -133,7 +133,7 @@ bool pfld_net_add_param(struct pfld_net *net, struct pfld_layer *layer, int32_t 
 		}
 		elements *= shape->dims[i];
 	}
-	char *full = pfld_strprintf("%s/%s", layer->name, name);
+	char *full = strchr(name, '/') ? pfld_strdup(name) : pfld_strprintf("%s/%s", layer->name, name);
 	if (!full || !pfld_grow(&net->params, &net->params_capacity, net->num_params + 1, sizeof *net->params)) {
 		free(full);
 		pfld_net_fail(net, NULL, PFLD_ERR_MEMORY, "out of memory for parameter %s/%s", layer->name, name);

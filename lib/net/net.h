@@ -82,7 +82,8 @@ pfld_value pfld_net_fail(struct pfld_net *net, const struct pfld_layer *layer, e
                          const char *format, ...) PFLD_PRINTF(4, 5);
 // Finish the layer with an output of this shape.
 pfld_value pfld_net_finish_layer(struct pfld_net *net, struct pfld_layer *layer, int32_t h, int32_t w, int32_t c);
-// Parameter "layer/name" in `role`. False: the net has an error now.
+// Parameter "layer/name" in `role`; a name with a slash is the whole name (two layers that share one layer's parameters).
+// False: the net has an error now.
 bool pfld_net_add_param(struct pfld_net *net, struct pfld_layer *layer, int32_t role, const char *name,
                         const struct pfld_shape *shape, const struct pfld_init *init, bool is_statistic);
 // NULL when the id is invalid or of another net.
