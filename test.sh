@@ -26,6 +26,7 @@ budget() {
 	device) echo 60 ;;
 	ops) echo 60 ;;
 	net) echo 120 ;;
+	models) echo 90 ;;
 	train) echo 60 ;;
 	data) echo 120 ;;
 	house) echo 90 ;;
