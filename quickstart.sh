@@ -23,7 +23,7 @@ limit=${1:-360}
 model_dir=build/quickstart
 pfld=build/examples/pfld/pfld
 
-need cc meson ninja pkg-config libpng libjpeg jansson expat
+need cc meson ninja pkg-config libpng libjpeg jansson expat hdf5
 echo "== building in build/"
 if [ ! -e build/build.ninja ]; then
 	said=$(meson setup build --buildtype release -Dtests=false -Dbench=false 2>&1) || { echo "$said"; exit 1; }

@@ -103,7 +103,7 @@ run_suites() { # FOLDER TIMEOUT_FACTOR [SUITE...]
 	done
 }
 
-need cc c++ meson ninja pkg-config libpng libjpeg jansson expat check locales OpenCL pocl
+need cc c++ meson ninja pkg-config libpng libjpeg jansson expat hdf5 check locales OpenCL pocl
 [ "$all" = no ] || need clang
 # Asserts stay on: tests are to find what they find.
 build build-test --buildtype release -Db_ndebug=false

@@ -20,6 +20,7 @@ packages_of() {
 	libpng) echo libpng-dev ;;
 	libjpeg) echo libjpeg-dev ;;
 	jansson) echo libjansson-dev ;;
+	hdf5) echo libhdf5-dev ;;
 	expat) echo libexpat1-dev ;;
 	OpenCL) echo ocl-icd-opencl-dev ;;
 	pocl) echo pocl-opencl-icd ;;
@@ -30,7 +31,7 @@ describe() {
 	case $1 in
 	cc) echo "a C compiler (gcc or clang)" ;;
 	c++) echo "a C++ compiler" ;;
-	libpng | libjpeg | jansson | expat | check) echo "$1 (with its headers)" ;;
+	libpng | libjpeg | jansson | expat | hdf5 | check) echo "$1 (with its headers)" ;;
 	locales) echo "the locale de_DE.UTF-8" ;;
 	OpenCL) echo "an OpenCL loader (ocl-icd, with its headers)" ;;
 	pocl) echo "PoCL, the OpenCL driver for CPUs" ;;

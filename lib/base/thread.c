@@ -21,6 +21,18 @@ struct pfld_thread {
 	void *argument;
 };
 
+static pthread_mutex_t foreign_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void pfld_foreign_lock(void)
+{
+	pthread_mutex_lock(&foreign_lock);
+}
+
+void pfld_foreign_unlock(void)
+{
+	pthread_mutex_unlock(&foreign_lock);
+}
+
 struct pfld_mutex *pfld_mutex_create(void)
 {
 	struct pfld_mutex *mutex = malloc(sizeof *mutex);

@@ -12,6 +12,10 @@ struct pfld_mutex *pfld_mutex_create(void); // NULL: out of memory
 void pfld_mutex_destroy(struct pfld_mutex **mutex);
 void pfld_mutex_lock(struct pfld_mutex *mutex);
 void pfld_mutex_unlock(struct pfld_mutex *mutex);
+// The one lock of the whole process: around libraries that keep state of their own, which no lock of an object of ours
+// could guard.
+void pfld_foreign_lock(void);
+void pfld_foreign_unlock(void);
 struct pfld_cond *pfld_cond_create(void);
 void pfld_cond_destroy(struct pfld_cond **cond);
 void pfld_cond_wait(struct pfld_cond *cond, struct pfld_mutex *mutex);

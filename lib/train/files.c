@@ -82,12 +82,21 @@ bool pfld_same_shape(const struct pfld_io_array *array, const struct pfld_shape 
 	return true;
 }
 
+enum pfld_status pfld_tensor_reads_take(struct pfld_tensor_reads *reads, struct pfld_tensor *tensor, void *numbers,
+                                        struct pfld_error *error)
+{
+	if (!pfld_grow(&reads->reads, &reads->capacity, reads->num + 1, sizeof *reads->reads)) {
+		free(numbers);
+		return pfld_fail_memory(error, sizeof *reads->reads, "reading tensors");
+	}
+	reads->reads[reads->num++] = (struct pfld_pending_read){tensor, numbers};
+	return PFLD_OK;
+}
+
 enum pfld_status pfld_tensor_reads_add(struct pfld_tensor_reads *reads, struct pfld_safetensors *file,
                                        const struct pfld_safetensors_entry *entry, struct pfld_tensor *tensor,
                                        struct pfld_error *error)
 {
-	if (!pfld_grow(&reads->reads, &reads->capacity, reads->num + 1, sizeof *reads->reads))
-		return pfld_fail_memory(error, sizeof *reads->reads, "reading tensors");
 	size_t bytes = (size_t)pfld_tensor_elements(tensor) * sizeof(pfld_real);
 	void *numbers = malloc(bytes);
 	if (!numbers) return pfld_fail_memory(error, bytes, entry->array.name);
@@ -96,8 +105,7 @@ enum pfld_status pfld_tensor_reads_add(struct pfld_tensor_reads *reads, struct p
 		free(numbers);
 		return status;
 	}
-	reads->reads[reads->num++] = (struct pfld_pending_read){tensor, numbers};
-	return PFLD_OK;
+	return pfld_tensor_reads_take(reads, tensor, numbers, error);
 }
 
 enum pfld_status pfld_tensor_reads_upload(struct pfld_tensor_reads *reads, struct pfld_error *error)
@@ -114,73 +122,6 @@ void pfld_tensor_reads_finish(struct pfld_tensor_reads *reads)
 	for (size_t i = 0; i < reads->num; i++) free(reads->reads[i].numbers);
 	free(reads->reads);
 	*reads = (struct pfld_tensor_reads){0};
-}
-
-static void note(int32_t *count, char first[128], const char *name)
-{
-	if ((*count)++ == 0) {
-		strncpy(first, name, 127);
-		first[127] = '\0';
-	}
-}
-
-// Tensors of the file that are no parameters (a checkpoint's optimizer state is not counted).
-static void count_left_over(struct pfld_safetensors *file, const struct pfld_net *net, struct pfld_load_report *report)
-{
-	for (size_t i = 0; i < pfld_safetensors_num_entries(file); i++) {
-		const char *name = pfld_safetensors_entry(file, i)->array.name;
-		bool state = !strncmp(name, "optimizer/", 10) || !strncmp(name, "trainer/", 8);
-		if (!state && pfld_net_find_param(net, name) < 0)
-			note(&report->num_left_over, report->first_left_over, name);
-	}
-}
-
-enum pfld_status pfld_tensor_reads_add_weights(struct pfld_tensor_reads *reads, struct pfld_safetensors *file,
-                                               const char *path, struct pfld_weights *weights, enum pfld_load_mode mode,
-                                               struct pfld_load_report *report, struct pfld_error *error)
-{
-	char shown[PFLD_SHOWN_BYTES];
-	struct pfld_load_report found = {0};
-	for (size_t i = 0; i < weights->net->num_params; i++) {
-		const struct pfld_parameter_info *info = &weights->net->params[i].info;
-		const struct pfld_safetensors_entry *entry = pfld_safetensors_find(file, info->name);
-		if (!entry) {
-			note(&found.num_missing, found.first_missing, info->name);
-		} else if (!pfld_same_shape(&entry->array, &info->shape)) {
-			note(&found.num_other_shape, found.first_other_shape, info->name);
-		} else {
-			enum pfld_status status = pfld_tensor_reads_add(reads, file, entry, weights->tensors[i], error);
-			if (status != PFLD_OK) return status;
-			found.num_loaded++;
-		}
-	}
-	count_left_over(file, weights->net, &found);
-	if (mode == PFLD_LOAD_ALL && (found.num_missing || found.num_other_shape))
-		return pfld_fail(error, PFLD_ERR_DATA, "%s: %d tensors are missing%s%s and %d have another shape%s%s; %zu are expected",
-		                 pfld_show(shown, path, 0), found.num_missing, found.num_missing ? ", first " : "",
-		                 found.first_missing, found.num_other_shape, found.num_other_shape ? ", first " : "",
-		                 found.first_other_shape, weights->net->num_params);
-	if (!found.num_loaded)
-		return pfld_fail(error, PFLD_ERR_DATA, "%s holds no tensor of this net", pfld_show(shown, path, 0));
-	if (report) *report = found;
-	return PFLD_OK;
-}
-
-enum pfld_status pfld_weights_load(struct pfld_weights *weights, const char *path, enum pfld_load_mode mode,
-                                   struct pfld_load_report *report, struct pfld_error *error)
-{
-	if (!weights || !path) return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_weights_load() needs weights and a path");
-	struct pfld_safetensors *file = NULL;
-	struct pfld_tensor_reads reads = {0};
-	struct pfld_load_report found = {0};
-	enum pfld_status status = pfld_safetensors_open(&file, path, error);
-	if (status == PFLD_OK)
-		status = pfld_tensor_reads_add_weights(&reads, file, path, weights, mode, &found, error);
-	if (status == PFLD_OK) status = pfld_tensor_reads_upload(&reads, error);
-	if (status == PFLD_OK && report) *report = found;
-	pfld_tensor_reads_finish(&reads);
-	pfld_safetensors_close(&file);
-	return status;
 }
 
 enum pfld_status pfld_file_metadata(const char *path, const char *key, char **value, struct pfld_error *error)

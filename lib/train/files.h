@@ -22,7 +22,7 @@ void pfld_tensor_list_finish(struct pfld_tensor_list *list);
 // Tensors to be read: nothing is uploaded before everything has been read and checked.
 struct pfld_pending_read {
 	struct pfld_tensor *tensor;
-	void *numbers; // of the device's type
+	void *numbers; // of the device's type, by malloc()
 };
 struct pfld_tensor_reads {
 	struct pfld_pending_read *reads;
@@ -31,12 +31,15 @@ struct pfld_tensor_reads {
 enum pfld_status pfld_tensor_reads_add(struct pfld_tensor_reads *reads, struct pfld_safetensors *file,
                                        const struct pfld_safetensors_entry *entry, struct pfld_tensor *tensor,
                                        struct pfld_error *error) PFLD_MUST_USE;
+// Takes the numbers, also on failure.
+enum pfld_status pfld_tensor_reads_take(struct pfld_tensor_reads *reads, struct pfld_tensor *tensor, void *numbers,
+                                        struct pfld_error *error) PFLD_MUST_USE;
 enum pfld_status pfld_tensor_reads_upload(struct pfld_tensor_reads *reads, struct pfld_error *error) PFLD_MUST_USE;
 void pfld_tensor_reads_finish(struct pfld_tensor_reads *reads);
 
 // Whether a file's array has a parameter's shape.
 bool pfld_same_shape(const struct pfld_io_array *array, const struct pfld_shape *shape);
-// Every parameter of the weights from the file, as pfld_weights_load().
+// Every parameter of the weights from the file, as pfld_weights_load(). weights_load.c
 enum pfld_status pfld_tensor_reads_add_weights(struct pfld_tensor_reads *reads, struct pfld_safetensors *file,
                                                const char *path, struct pfld_weights *weights, enum pfld_load_mode mode,
                                                struct pfld_load_report *report, struct pfld_error *error) PFLD_MUST_USE;
