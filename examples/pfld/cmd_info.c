@@ -156,7 +156,8 @@ static int info_model(const struct command *command, const char *path, bool json
 	int code = EXIT_GOOD;
 	enum pfld_status status = pfld_file_list(path, &visitor, &error);
 	json_t *root = json_pack("{s:o, s:s, s:s, s:O, s:O}", "file", json_utf8(path), "kind", "model", "format",
-							 "safetensors", "metadata", listing.metadata, "tensors", listing.tensors);
+							 json_object_get(listing.metadata, "layout") ? "keras_h5" : "safetensors", "metadata",
+							 listing.metadata, "tensors", listing.tensors);
 	// A file of weights that is no PFLD is listed without layers.
 	if (!status && json_object_get(listing.metadata, "model")) {
 		status = model_read(&model, path, &error);
@@ -176,8 +177,8 @@ static int info_model(const struct command *command, const char *path, bool json
 
 // ---- which of the two ----
 
-// A safetensors file begins with the length of its header and "{"; where a damaged one does not, its name still says
-// so.
+// A safetensors file begins with the length of its header and "{", one of Keras's with HDF5's signature or zip's; where a
+// damaged one does not, its name still says so.
 static bool looks_like_model(const char *path)
 {
 	unsigned char head[9] = {0};
@@ -187,7 +188,11 @@ static bool looks_like_model(const char *path)
 	size_t num = file ? fread(head, 1, sizeof head, file) : 0;
 	if (file) fclose(file);
 	const char *dot = strrchr(path, '.');
-	return (num == sizeof head && head[8] == '{') || (dot && strcmp(dot, ".safetensors") == 0);
+	static const char *const endings[] = {".safetensors", ".h5", ".keras", ".pt", ".pth", ".pkl"};
+	for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+		if (strcmp(dot, endings[i]) == 0) return true;
+	return (num == sizeof head && head[8] == '{') ||
+		   (num >= 8 && (memcmp(head, "\211HDF\r\n\032\n", 8) == 0 || memcmp(head, "PK\3\4", 4) == 0));
 }
 
 static int run(const struct command *command, int argc, char **argv)

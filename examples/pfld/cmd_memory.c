@@ -13,16 +13,19 @@
 #define AT(field) offsetof(struct memory_values, field)
 // clang-format off
 static const struct option OPTIONS[] = {
+	{"model", OPTION_CHOICE, AT(model), .choices = MODEL_CHOICES, .help = "net; the image classifiers without their top, and a head behind them"},
+	{"alpha", OPTION_DOUBLE, AT(alpha), "A", .low = 0.05, .high = 8, .help = "MobileNets: times every channel count"},
+	{"classes", OPTION_INT, AT(classes), "N", .low = 1, .high = 1000000, .help = "of the head of an image classifier"},
 	{"preset", OPTION_CHOICE, AT(preset), .choices = PRESET_CHOICES, .help = "form of PFLD"},
 	{"width", OPTION_DOUBLE, AT(width), "W", .low = 0.0625, .high = 16, .help = "times every channel count"},
 	{"points", OPTION_INT, AT(points), "N", .low = 1, .high = 100000, .help = "landmarks of a face"},
 	{"flatten_head", OPTION_FLAG, AT(flatten_head), .help = "flatten the first two scales instead of pooling them"},
 	{"batch_size", OPTION_INT, AT(batch_size), "N", .low = 1, .high = 1048576, .help = "faces in a batch"},
-	{"image_size", OPTION_INT, AT(image_size), "N", .low = 32, .high = 4096, .help = "side of the square input, a multiple of 16"},
+	{"image_size", OPTION_INT, AT(image_size), "N", .low = 32, .high = 4096, .help = "side of the square input; a multiple of 16 for pfld"},
 	{"loss", OPTION_CHOICE, AT(loss), .choices = "wing|pfld|pfld_compat|l1|l2|smooth_l1", .help = "pfld, pfld_compat bring the angle net"},
 	{"optimizer", OPTION_CHOICE, AT(optimizer), .choices = "sgd|adagrad|adadelta|rmsprop|adam|adamw", .help = "kind"},
 	{"accumulate", OPTION_INT, AT(accumulate), "N", .low = 1, .high = 65536, .help = "batches to an optimizer step; batch norm sees each by itself"},
-	{"freeze", OPTION_STRING, AT(freeze), "PATTERN", .help = "parameters that do not train, by name: conv1/*,stage3_*"},
+	{"freeze", OPTION_STRING, AT(freeze), "PATTERN", .help = "parameters that do not train, by name: conv1/*,stage3_*; all: an image classifier's, but for the head"},
 	{"mode", OPTION_CHOICE, AT(mode), .choices = "train|infer", .help = "what is planned"},
 	{"slots", OPTION_INT, AT(slots), "N", .low = 1, .high = 16, .help = "batches in flight"},
 	{"device", OPTION_STRING, AT(device), "NAME", .help = "pfld devices lists them"},
@@ -52,8 +55,10 @@ static bool write_svg(const struct session *s, const struct pfld_plan *plan)
 	struct pfld_plan_summary summary;
 	char title[256], shown[SHOWN_BYTES];
 	pfld_plan_summary(plan, &summary);
-	snprintf(title, sizeof title, "PFLD %s, width %g, %s, batch %d, %d x %d%s%s: %.2f MiB", v->preset, v->width,
-			 v->mode, (int)v->batch_size, (int)v->image_size, (int)v->image_size, memory_trains(v) ? ", " : "",
+	enum pfld_backbone backbone;
+	bool is_pfld = !memory_backbone(v, &backbone);
+	snprintf(title, sizeof title, "%s%s%s, %s %g, %s, batch %d, %d x %d%s%s: %.2f MiB", v->model, is_pfld ? " " : "",
+			 is_pfld ? v->preset : "", is_pfld ? "width" : "alpha", is_pfld ? v->width : v->alpha, v->mode, (int)v->batch_size, (int)v->image_size, (int)v->image_size, memory_trains(v) ? ", " : "",
 			 memory_trains(v) ? v->optimizer : "", memory_mib(summary.planned_peak_bytes));
 	FILE *file = fopen(v->svg, "w");
 	bool done = file && memory_write_svg(plan, title, file);
@@ -181,9 +186,29 @@ static int show_sweep(const struct session *s, struct pfld_error *error)
 
 // ---- the command ----
 
-static bool check_values(const struct command *command, const struct memory_values *values)
+// An option of the one kind of net, given for the other; NULL: none.
+static const char *check_model(const struct command *command, const struct memory_values *values,
+							   const struct arguments *arguments)
 {
-	const char *wrong = NULL;
+	static const char *const of_pfld[] = {"preset", "width", "points", "flatten_head", "loss"},
+							 *const of_backbones[] = {"alpha", "classes"};
+	enum pfld_backbone backbone;
+	if (memory_backbone(values, &backbone)) {
+		for (size_t i = 0; i < sizeof of_pfld / sizeof *of_pfld; i++)
+			if (option_given(command, arguments, of_pfld[i]))
+				return "--preset, --width, --points, --flatten_head and --loss are pfld's";
+	} else {
+		for (size_t i = 0; i < sizeof of_backbones / sizeof *of_backbones; i++)
+			if (option_given(command, arguments, of_backbones[i]))
+				return "--alpha and --classes are the image classifiers'; name one with --model";
+	}
+	return NULL;
+}
+
+static bool check_values(const struct command *command, const struct memory_values *values,
+						 const struct arguments *arguments)
+{
+	const char *wrong = check_model(command, values, arguments);
 	if (values->fit && values->sweep) wrong = "--fit and --sweep are two questions; ask one";
 	if ((values->fit || values->sweep) && (values->all || values->svg))
 		wrong = "--all and --svg show one plan, not many";
@@ -198,7 +223,8 @@ static bool check_values(const struct command *command, const struct memory_valu
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct memory_values values = {.preset = TRAIN_DEFAULTS.preset,
+	struct memory_values values = {.model = "pfld",
+								   .preset = TRAIN_DEFAULTS.preset,
 								   .loss = TRAIN_DEFAULTS.loss,
 								   .optimizer = TRAIN_DEFAULTS.optimizer,
 								   .mode = "train",
@@ -207,6 +233,8 @@ static int run(const struct command *command, int argc, char **argv)
 								   .batch_size = TRAIN_DEFAULTS.batch_size,
 								   .image_size = TRAIN_DEFAULTS.image_size,
 								   .points = 98,
+								   .alpha = 1,
+								   .classes = 1,
 								   .accumulate = 1,
 								   .slots = 3};
 	struct arguments arguments;
@@ -218,7 +246,12 @@ static int run(const struct command *command, int argc, char **argv)
 		say_error(command->name, "--fit: a size above 0 is expected");
 		return EXIT_USAGE;
 	}
-	if (!check_values(command, &values)) return EXIT_USAGE;
+	if (!check_values(command, &values, &arguments)) return EXIT_USAGE;
+	enum pfld_backbone backbone;
+	struct pfld_backbone_info info;
+	if (memory_backbone(&values, &backbone) && pfld_backbone_get_info(backbone, &info) &&
+		!option_given(command, &arguments, "image_size"))
+		values.image_size = info.default_size;
 	struct network_options options = {.device = values.device,
 									  .threads = values.threads,
 									  .log = say_log(command->name),
@@ -241,6 +274,7 @@ const struct command MEMORY_COMMAND = {
 	.examples = "  pfld memory --batch_size 64\n"
 				"  pfld memory --preset pt --loss pfld --batch_size 64 --memory_budget 440M --svg plan.svg\n"
 				"  pfld memory --fit 2G\n"
+				"  pfld memory --model vgg16 --batch_size 8 --freeze all\n"
 				"  pfld memory --sweep --memory_budget 1G\n"
 				"  pfld memory --mode infer --width 0.25 --batch_size 1 --json\n",
 	.options = OPTIONS,

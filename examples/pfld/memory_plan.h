@@ -11,15 +11,17 @@
 #include <stdio.h>
 
 struct memory_values {
-	const char *preset, *loss, *optimizer, *freeze, *mode, *device, *svg;
-	double width;
-	int32_t batch_size, image_size, points, accumulate, slots, threads;
+	const char *model, *preset, *loss, *optimizer, *freeze, *mode, *device, *svg;
+	double width, alpha;
+	int32_t batch_size, image_size, points, classes, accumulate, slots, threads;
 	uint64_t memory_budget, memory_limit, fit;
 	double memory_fraction;
 	bool allow_growth, flatten_head, sweep, all, json;
 };
 
 bool memory_trains(const struct memory_values *values);
+// The image classifier that --model names; false for pfld.
+bool memory_backbone(const struct memory_values *values, enum pfld_backbone *backbone);
 // A plan of `batch` pictures of `size`, on a device that is open. Takes no memory of the device.
 enum pfld_status memory_plan(struct pfld_plan **plan, struct pfld_device *device, const struct memory_values *values,
 							 int32_t batch, int32_t size, struct pfld_error *error);

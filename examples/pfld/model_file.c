@@ -15,6 +15,7 @@ const char SCALING_CHOICES[] = "255|256|signed|none";
 const char CROP_CHOICES[] = "float|integer";
 const char CHANNEL_CHOICES[] = "rgb|bgr";
 const char PRESET_CHOICES[] = "paper|pt|tf";
+const char MODEL_CHOICES[] = "pfld|vgg16|vgg19|xception|inception_resnet_v2|mobilenet_v1|mobilenet_v2|squeezenet";
 const char FORMAT_CHOICES[] = "auto|prepared|raw|pts|dlib";
 
 static const char POINTS_UNIT[] = "crop-relative 0..1";

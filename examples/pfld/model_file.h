@@ -18,7 +18,8 @@ struct model {
 };
 
 // Names of the values of an option, in the order of the enum.
-extern const char SCALING_CHOICES[], CROP_CHOICES[], CHANNEL_CHOICES[], PRESET_CHOICES[], FORMAT_CHOICES[];
+extern const char SCALING_CHOICES[], CROP_CHOICES[], CHANNEL_CHOICES[], PRESET_CHOICES[], FORMAT_CHOICES[],
+	MODEL_CHOICES[];
 // The place of `name` in "a|b|c"; 0 when it is not there.
 int choice_index(const char *choices, const char *name);
 

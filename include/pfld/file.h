@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a .safetensors file holds, without loading it: for programs that show files. Thread safety: any thread.
+// What a file of weights holds, without loading it: for programs that show files. Thread safety: any thread.
 #ifndef PFLD_FILE_H
 #define PFLD_FILE_H
 
@@ -23,9 +23,10 @@ struct pfld_file_visitor {
 	void (*metadata)(void *context, const char *key, const char *value);
 	void (*tensor)(void *context, const struct pfld_file_tensor *tensor);
 };
-// Calls the visitor for each pair of metadata, then for each tensor, in the order of the file. The whole header is checked
-// before the first call, the data is not read. PFLD_ERR_DATA with the reason: no safetensors file, or a damaged one;
-// PFLD_ERR_IO, PFLD_ERR_UNSUPPORTED, PFLD_ERR_MEMORY.
+// A .safetensors file, or one of Keras's HDF5 files (see pfld_weights_load(); its only metadata is "layout"), by content.
+// Calls the visitor for each pair of metadata, then for each tensor, in the order of the file. All descriptions are checked
+// before the first call, the data is not read. PFLD_ERR_DATA with the reason: neither, or a damaged one; PFLD_ERR_IO,
+// PFLD_ERR_UNSUPPORTED (a pickled file, too), PFLD_ERR_MEMORY.
 PFLD_API_STATUS enum pfld_status pfld_file_list(const char *path, const struct pfld_file_visitor *visitor,
                                                 struct pfld_error *error);
 
