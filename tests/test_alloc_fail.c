@@ -2,6 +2,7 @@
 // Memory that runs out at the n-th request, for every n (in strides where there are many): each call says so, leaves its
 // outputs and the files as they were, and gives everything back. Lists have a test of their own (test_lists_memory.c).
 #include "failing_memory.h"
+#include "pfld_config.h"
 #include "scratch.h"
 #include "zoo.h"
 
@@ -210,6 +211,26 @@ static enum pfld_status load_weights(void)
 {
 	struct pfld_load_report loaded;
 	return pfld_weights_load(weights, in_folder("weights.safetensors"), PFLD_LOAD_ALL, &loaded, &error);
+}
+
+static enum pfld_status save_keras(void)
+{
+	return pfld_weights_save_keras(weights, in_folder("weights.h5"), &error);
+}
+
+static enum pfld_status load_keras(void)
+{
+	struct pfld_load_report loaded;
+	return pfld_weights_load(weights, in_folder("weights.h5"), PFLD_LOAD_ALL, &loaded, &error);
+}
+
+// libhdf5 keeps what it has made for itself; its requests are not among those that fail.
+static void look_at_keras(void)
+{
+	char now[65], digest[65] = "";
+	memcpy(digest, sha256, sizeof digest);
+	SUCCEEDS(pfld_weights_sha256(weights, now, &error));
+	ck_assert_str_eq(now, digest);
 }
 
 static enum pfld_status save_trainer(void)
@@ -504,6 +525,10 @@ START_TEST(files)
 	try_all(&(struct scenario){"loading weights", load_weights, NULL, look_at_files});
 	try_all(&(struct scenario){"saving a trainer", save_trainer, NULL, look_at_files});
 	try_all(&(struct scenario){"loading a trainer", load_trainer, NULL, look_at_files});
+	if (PFLD_HAVE_HDF5) {
+		try_all(&(struct scenario){"saving weights for Keras", save_keras, NULL, NULL});
+		try_all(&(struct scenario){"loading Keras's weights", load_keras, NULL, look_at_keras});
+	}
 	try_all(&(struct scenario){"saving tensors", save_tensors, NULL, NULL});
 	SUCCEEDS(save_tensors());
 	try_all(&(struct scenario){"loading .npy", load_npy, destroy_tensor, NULL});

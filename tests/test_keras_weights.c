@@ -256,6 +256,7 @@ START_TEST(a_new_head_is_left_alone)
 {
 	ck_pfld(pfld_weights_save_keras(wanted, in_folder("old_head.h5"), error));
 	pfld_weights_destroy(&weights);
+	pfld_weights_destroy(&wanted);
 	pfld_net_destroy(&net);
 	net = pfld_net_create();
 	pfld_value x = pfld_input(net, "image", 8, 8, 3);

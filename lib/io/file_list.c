@@ -13,13 +13,14 @@ _Static_assert(PFLD_IO_MAX_DIMS == (int)PFLD_MAX_DIMS, "the dimensions of a file
 static void show(const struct pfld_file_visitor *visitor, const struct pfld_io_array *array)
 {
 	struct pfld_file_tensor tensor = {
-	    .name = array->name, .type = pfld_io_type_name(array->type), .num_dims = array->num_dims};
+		.name = array->name, .type = pfld_io_type_name(array->type), .num_dims = array->num_dims};
 	memcpy(tensor.dims, array->dims, sizeof tensor.dims);
-	if (visitor->tensor && pfld_io_array_size(array, NULL, &tensor.num_bytes)) visitor->tensor(visitor->context, &tensor);
+	if (visitor->tensor && pfld_io_array_size(array, NULL, &tensor.num_bytes))
+		visitor->tensor(visitor->context, &tensor);
 }
 
 static enum pfld_status list_safetensors(const char *path, const struct pfld_file_visitor *visitor,
-                                         struct pfld_error *error)
+										 struct pfld_error *error)
 {
 	struct pfld_safetensors *file = NULL;
 	enum pfld_status status = pfld_safetensors_open(&file, path, error);
@@ -27,7 +28,8 @@ static enum pfld_status list_safetensors(const char *path, const struct pfld_fil
 	const char *key, *value;
 	for (size_t i = 0; visitor->metadata && pfld_safetensors_metadata_at(file, i, &key, &value); i++)
 		visitor->metadata(visitor->context, key, value);
-	for (size_t i = 0; i < pfld_safetensors_num_entries(file); i++) show(visitor, &pfld_safetensors_entry(file, i)->array);
+	for (size_t i = 0; i < pfld_safetensors_num_entries(file); i++)
+		show(visitor, &pfld_safetensors_entry(file, i)->array);
 	pfld_safetensors_close(&file);
 	return PFLD_OK;
 }

@@ -35,7 +35,6 @@ enum { MAX_STRINGS_BYTES = 1 << 24 };
 struct pfld_hdf5 {
 	char *path;
 	struct pfld_hdf5_store store;
-	hid_t file;
 };
 
 static enum pfld_status open_file(struct pfld_hdf5 *file, uint64_t begin, uint64_t num_bytes, struct pfld_error *error)
@@ -51,8 +50,8 @@ static enum pfld_status open_file(struct pfld_hdf5 *file, uint64_t begin, uint64
 	file->store.num_bytes = num_bytes ? num_bytes : file_bytes - begin;
 	struct pfld_hdf5_quiet quiet;
 	pfld_hdf5_enter(&quiet);
-	file->file = pfld_hdf5_store_open(&file->store, false);
-	if (file->file < 0) status = pfld_hdf5_fail(&file->store, file->path, "damaged, or no HDF5 file", error);
+	if (!pfld_hdf5_store_open(&file->store, false))
+		status = pfld_hdf5_fail(&file->store, file->path, "damaged, or no HDF5 file", error);
 	pfld_hdf5_leave(&quiet);
 	return status;
 }
@@ -62,7 +61,7 @@ enum pfld_status pfld_hdf5_open(struct pfld_hdf5 **file, const char *path, uint6
 {
 	struct pfld_hdf5 *fresh = pfld_calloc(1, sizeof *fresh);
 	if (!fresh) return pfld_fail_memory(error, sizeof *fresh, "an HDF5 file");
-	fresh->file = -1;
+	fresh->store.file = -1;
 	fresh->path = pfld_strdup(path);
 	enum pfld_status status =
 		fresh->path ? open_file(fresh, begin, num_bytes, error) : pfld_fail_memory(error, strlen(path), "a path");
@@ -76,10 +75,10 @@ enum pfld_status pfld_hdf5_open(struct pfld_hdf5 **file, const char *path, uint6
 void pfld_hdf5_close(struct pfld_hdf5 **file)
 {
 	if (!file || !*file) return;
-	if ((*file)->file >= 0) {
+	if ((*file)->store.file >= 0) {
 		struct pfld_hdf5_quiet quiet;
 		pfld_hdf5_enter(&quiet);
-		H5Fclose((*file)->file);
+		pfld_hdf5_store_close(&(*file)->store);
 		pfld_hdf5_leave(&quiet);
 	}
 	pfld_file_reader_close(&(*file)->store.reader);
@@ -93,18 +92,18 @@ static hid_t open_object(const struct pfld_hdf5 *file, const char *path)
 {
 	char part[1024];
 	size_t length = strlen(path);
-	if (length == 0) return H5Oopen(file->file, "/", H5P_DEFAULT);
+	if (length == 0) return H5Oopen(file->store.file, "/", H5P_DEFAULT);
 	if (length >= sizeof part) return -1;
 	for (size_t end = 1; end <= length; end++) {
 		if (path[end] != '/' && path[end] != '\0') continue;
 		memcpy(part, path, end);
 		part[end] = '\0';
 		H5L_info_t info;
-		if (H5Lexists(file->file, part, H5P_DEFAULT) <= 0 || H5Lget_info(file->file, part, &info, H5P_DEFAULT) < 0 ||
-			info.type != H5L_TYPE_HARD)
+		if (H5Lexists(file->store.file, part, H5P_DEFAULT) <= 0 ||
+			H5Lget_info(file->store.file, part, &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_HARD)
 			return -1;
 	}
-	return H5Oopen(file->file, path, H5P_DEFAULT);
+	return H5Oopen(file->store.file, path, H5P_DEFAULT);
 }
 
 enum pfld_hdf5_kind pfld_hdf5_kind_of(struct pfld_hdf5 *file, const char *path)

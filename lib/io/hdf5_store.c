@@ -61,8 +61,12 @@ struct driver_file {
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t largest)
 {
 	struct pfld_hdf5_store *const *store = H5Pget_driver_info(access);
-	struct driver_file *file = store ? pfld_calloc(1, sizeof *file) : NULL;
-	if (!file) return NULL;
+	if (!store) return NULL;
+	struct driver_file *file = pfld_calloc(1, sizeof *file);
+	if (!file) {
+		pfld_fail_memory(&(*store)->error, sizeof *file, "an HDF5 file");
+		return NULL;
+	}
 	file->store = *store;
 	return &file->base;
 }
@@ -148,13 +152,26 @@ static const H5FD_class_t driver_class = {
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-hid_t pfld_hdf5_store_open(struct pfld_hdf5_store *store, bool create)
+bool pfld_hdf5_store_open(struct pfld_hdf5_store *store, bool create)
 {
-	hid_t driver = H5FDregister(&driver_class), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-	if (driver >= 0 && access >= 0 && H5Pset_driver(access, driver, &store) >= 0)
-		file = create ? H5Fcreate("pfld", H5F_ACC_TRUNC, H5P_DEFAULT, access) : H5Fopen("pfld", H5F_ACC_RDONLY, access);
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+	store->driver = H5FDregister(&driver_class);
+	store->file = -1;
+	if (store->driver >= 0 && access >= 0 && H5Pset_driver(access, store->driver, &store) >= 0)
+		store->file =
+			create ? H5Fcreate("pfld", H5F_ACC_TRUNC, H5P_DEFAULT, access) : H5Fopen("pfld", H5F_ACC_RDONLY, access);
 	if (access >= 0) H5Pclose(access);
-	if (driver >= 0) H5FDunregister(driver);
-	return file;
+	if (store->file >= 0) return true;
+	if (store->driver >= 0) H5FDunregister(store->driver);
+	return false;
+}
+
+bool pfld_hdf5_store_close(struct pfld_hdf5_store *store)
+{
+	bool done = H5Fclose(store->file) >= 0;
+	// Not before: closing a file still asks its driver after it has let go of it.
+	H5FDunregister(store->driver);
+	store->file = -1;
+	return done;
 }
 #endif

@@ -14,6 +14,7 @@ struct pfld_hdf5_store {
 	uint64_t begin, num_bytes;       // of the file; num_bytes also of the memory
 	uint8_t *memory;
 	size_t capacity;
+	hid_t file, driver;      // while it is open
 	struct pfld_error error; // the first one of the reader
 };
 
@@ -25,8 +26,10 @@ struct pfld_hdf5_quiet {
 void pfld_hdf5_enter(struct pfld_hdf5_quiet *quiet);
 void pfld_hdf5_leave(const struct pfld_hdf5_quiet *quiet);
 
-// Opens (or creates in memory) through a driver of our own. Negative on failure. Between enter and leave.
-hid_t pfld_hdf5_store_open(struct pfld_hdf5_store *store, bool create);
+// Opens (or creates in memory) store->file through a driver of our own; false on failure. Between enter and leave.
+bool pfld_hdf5_store_open(struct pfld_hdf5_store *store, bool create);
+// False: not all was written. Between enter and leave.
+bool pfld_hdf5_store_close(struct pfld_hdf5_store *store);
 // PFLD_ERR_DATA "PATH: WHAT (what HDF5 says)"; the reader's own error where it had one. Between enter and leave.
 enum pfld_status pfld_hdf5_fail(const struct pfld_hdf5_store *store, const char *path, const char *what,
 								struct pfld_error *error);

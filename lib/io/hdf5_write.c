@@ -15,7 +15,6 @@ enum { MAX_ATTRIBUTE_BYTES = 64512 };
 
 struct pfld_hdf5_writer {
 	struct pfld_hdf5_store store;
-	hid_t file;
 };
 
 static const char written[] = "an HDF5 file cannot be built";
@@ -27,8 +26,8 @@ enum pfld_status pfld_hdf5_writer_create(struct pfld_hdf5_writer **writer, struc
 	struct pfld_hdf5_quiet quiet;
 	enum pfld_status status = PFLD_OK;
 	pfld_hdf5_enter(&quiet);
-	fresh->file = pfld_hdf5_store_open(&fresh->store, true);
-	if (fresh->file < 0) status = pfld_hdf5_fail(&fresh->store, written, "HDF5 gave no file", error);
+	if (!pfld_hdf5_store_open(&fresh->store, true))
+		status = pfld_hdf5_fail(&fresh->store, written, "HDF5 gave no file", error);
 	pfld_hdf5_leave(&quiet);
 	if (status)
 		pfld_hdf5_writer_abandon(&fresh);
@@ -40,12 +39,11 @@ enum pfld_status pfld_hdf5_writer_create(struct pfld_hdf5_writer **writer, struc
 // Closed, all bytes are in the store.
 static bool close_file(struct pfld_hdf5_writer *writer)
 {
-	if (writer->file < 0) return true;
+	if (writer->store.file < 0) return true;
 	struct pfld_hdf5_quiet quiet;
 	pfld_hdf5_enter(&quiet);
-	bool done = H5Fclose(writer->file) >= 0;
+	bool done = pfld_hdf5_store_close(&writer->store);
 	pfld_hdf5_leave(&quiet);
-	writer->file = -1;
 	return done;
 }
 
@@ -79,7 +77,7 @@ enum pfld_status pfld_hdf5_writer_commit(struct pfld_hdf5_writer **writer, const
 // The group at a path, made with those on the way where it is not there.
 static hid_t open_group(const struct pfld_hdf5_writer *writer, const char *path)
 {
-	if (!*path) return H5Gopen2(writer->file, "/", H5P_DEFAULT);
+	if (!*path) return H5Gopen2(writer->store.file, "/", H5P_DEFAULT);
 	char part[1024];
 	hid_t group = -1;
 	size_t length = strlen(path);
@@ -88,9 +86,9 @@ static hid_t open_group(const struct pfld_hdf5_writer *writer, const char *path)
 		memcpy(part, path, end);
 		part[end] = '\0';
 		if (group >= 0) H5Gclose(group);
-		group = H5Lexists(writer->file, part, H5P_DEFAULT) > 0
-					? H5Gopen2(writer->file, part, H5P_DEFAULT)
-					: H5Gcreate2(writer->file, part, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+		group = H5Lexists(writer->store.file, part, H5P_DEFAULT) > 0
+					? H5Gopen2(writer->store.file, part, H5P_DEFAULT)
+					: H5Gcreate2(writer->store.file, part, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 		if (group < 0) break;
 	}
 	return group;
