@@ -28,6 +28,9 @@ CASES = [
     "--preset pt --batch_size 16 --freeze conv1/*,stage3_*,conv2/*",
     "--preset paper --batch_size 7 --mode infer",
     "--preset tf --batch_size 1 --width 0.25 --mode infer --image_size 64",
+    "--model mobilenet_v2 --alpha 0.35 --batch_size 4 --image_size 96",
+    "--model xception --batch_size 2 --image_size 107 --freeze block1_*,block2_* --classes 3",
+    "--model vgg16 --batch_size 2 --image_size 64 --mode infer",
 ]
 failures = []
 
@@ -165,10 +168,21 @@ def check_svg(exe):
         pfld(exe, "--width 0.25 --svg %s/none/plan.svg" % folder, 1)
 
 
+def check_frozen(exe):
+    """Frozen, an image classifier keeps nothing for backward: little more than inference takes."""
+    net = "--model mobilenet_v2 --alpha 0.35 --batch_size 8"
+    whole, frozen, infer = (plan_of(exe, net + more)["planned_peak_bytes"] for more in ("", " --freeze all", " --mode infer"))
+    check(infer < frozen < infer + 32 * MIB < whole, "frozen takes", frozen, "inference", infer, "training", whole)
+
+
 def check_refusals(exe):
     pfld(exe, "--freeze nothing_of_this_name", 1)
     pfld(exe, "--freeze *", 1)
     pfld(exe, "--image_size 100", 1)
+    pfld(exe, "--model xception --image_size 64", 1)
+    pfld(exe, "--model vgg16 --alpha 0.5", 1)
+    pfld(exe, "--model vgg16 --points 68", 2)
+    pfld(exe, "--classes 2", 2)
     pfld(exe, "--fit 2G --sweep", 2)
     pfld(exe, "--fit 0", 2)
     pfld(exe, "--mode infer --memory_budget 1G", 2)
@@ -179,7 +193,7 @@ def main():
     for case in CASES:
         check_plan(case, plan_of(exe, case + " --all"))
     check(plan_of(exe, CASES[0] + " --all") == plan_of(exe, CASES[0] + " --all"), "two plans differ")
-    for part in (check_budget, check_fit, check_sweep, check_svg, check_refusals):
+    for part in (check_budget, check_fit, check_sweep, check_svg, check_frozen, check_refusals):
         part(exe)
     for failure in failures:
         print("FAILED:", failure)

@@ -28,6 +28,12 @@ need "tensors" "$("$JSON_GET" model.json metadata preset)" paper
 need "kind" "$("$JSON_GET" model.json kind)" model
 "$PFLD" info m | grep -q '^conv1 .*conv2d' || fail "no layers"
 
+# Pickled weights are not opened, whatever they are called.
+printf '\200\002\212\nl\374\234F\371 j\250P\031.' >weights.pth
+refused 1 'weights.pth.*pickled.*safetensors' "$PFLD" info weights.pth
+cp weights.pth weights.safetensors
+refused 1 'weights.safetensors' "$PFLD" info weights.safetensors
+
 # Damaged and hostile headers.
 file=m/best.safetensors
 size=$(wc -c <$file)
