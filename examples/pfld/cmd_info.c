@@ -15,9 +15,15 @@
 #include <sys/stat.h>
 
 struct info_values {
+	double alpha;
+	int32_t image_size;
 	bool json;
 };
 static const struct option OPTIONS[] = {
+	{"alpha", OPTION_DOUBLE, offsetof(struct info_values, alpha), "A", .low = 0.05, .high = 8,
+	 .help = "MobileNets by name: times every channel count"},
+	{"image_size", OPTION_INT, offsetof(struct info_values, image_size), "N", .low = 0, .high = 4096,
+	 .help = "image classifiers by name: side of the square input (0: as their makers have it)"},
 	{"json", OPTION_FLAG, offsetof(struct info_values, json), .help = "print JSON"},
 	{.name = NULL},
 };
@@ -96,20 +102,28 @@ static json_t *layers_json(const struct pfld_net *net)
 	return layers;
 }
 
-// Adds "layers", "parameters", "statistics", "macs" of the net that the file is the weights of.
-static enum pfld_status add_net(json_t *root, const struct model *model, struct pfld_error *error)
+// Adds "layers", "parameters", "statistics", "macs" of a net, as far as `output` needs it.
+static enum pfld_status add_layers(json_t *root, const struct pfld_net *net, const char *output,
+								   struct pfld_error *error)
 {
 	int64_t parameters, statistics, macs;
-	struct pfld_net *net = pfld_net_create();
-	if (!net) return fail(error, PFLD_ERR_MEMORY, "out of memory for a net");
-	pfld_model_pfld(net, &model->net);
-	enum pfld_status status = pfld_net_count(net, "points", &parameters, &statistics, &macs, error);
+	enum pfld_status status = pfld_net_count(net, output, &parameters, &statistics, &macs, error);
 	if (!status) {
 		json_object_set_new(root, "parameters", json_integer((json_int_t)parameters));
 		json_object_set_new(root, "statistics", json_integer((json_int_t)statistics));
 		json_object_set_new(root, "macs", json_integer((json_int_t)macs));
 		json_object_set_new(root, "layers", layers_json(net));
 	}
+	return status;
+}
+
+// The same of the net that the file is the weights of.
+static enum pfld_status add_net(json_t *root, const struct model *model, struct pfld_error *error)
+{
+	struct pfld_net *net = pfld_net_create();
+	if (!net) return fail(error, PFLD_ERR_MEMORY, "out of memory for a net");
+	pfld_model_pfld(net, &model->net);
+	enum pfld_status status = add_layers(root, net, "points", error);
 	pfld_net_destroy(&net);
 	return status;
 }
@@ -144,7 +158,8 @@ static void print_text(const json_t *root)
 			   (long long)json_integer_value(json_object_get(root, "parameters")),
 			   (long long)json_integer_value(json_object_get(root, "statistics")),
 			   (long long)json_integer_value(json_object_get(root, "macs")));
-	printf("tensors in the file: %zu (--json lists them)\n", json_array_size(json_object_get(root, "tensors")));
+	if (json_object_get(root, "tensors"))
+		printf("tensors in the file: %zu (--json lists them)\n", json_array_size(json_object_get(root, "tensors")));
 }
 
 static int info_model(const struct command *command, const char *path, bool json)
@@ -175,6 +190,35 @@ static int info_model(const struct command *command, const char *path, bool json
 	return code;
 }
 
+// An image classifier with its top, by name, without a file.
+static int info_backbone(const struct command *command, const char *name, enum pfld_backbone backbone,
+						 const struct info_values *values)
+{
+	struct pfld_error error;
+	struct pfld_backbone_info info = {.name = name};
+	struct pfld_backbone_options options = {.backbone = backbone,
+											.alpha = values->alpha,
+											.height = values->image_size,
+											.width = values->image_size,
+											.include_top = true};
+	struct pfld_net *net = pfld_net_create();
+	pfld_model_backbone(net, &options);
+	pfld_backbone_get_info(backbone, &info);
+	json_t *root = json_pack("{s:s, s:s, s:{s:s, s:s}}", "kind", "model", "format", "built-in", "metadata", "model",
+							 info.name, "preprocessing", pfld_preprocessing_name(info.preprocessing));
+	enum pfld_status status = add_layers(root, net, NULL, &error);
+	int code = EXIT_GOOD;
+	if (status)
+		code = say_failure(command->name, &error);
+	else if (!values->json)
+		print_text(root);
+	else if (!json_print(command->name, json_incref(root)))
+		code = EXIT_BAD;
+	json_decref(root);
+	pfld_net_destroy(&net);
+	return code;
+}
+
 // ---- which of the two ----
 
 // A safetensors file begins with the length of its header and "{", one of Keras's with HDF5's signature or zip's; where a
@@ -197,11 +241,19 @@ static bool looks_like_model(const char *path)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct info_values values = {.json = false};
+	struct info_values values = {.alpha = 0};
+	enum pfld_backbone backbone;
+	struct stat info;
 	struct arguments arguments;
 	char path[PATH_BYTES];
 	int code;
 	if (!options_parse(command, argc, argv, &values, &arguments, &code)) return code;
+	if (pfld_backbone_from_name(arguments.operands[0], &backbone) && stat(arguments.operands[0], &info) != 0)
+		return info_backbone(command, arguments.operands[0], backbone, &values);
+	if (option_given(command, &arguments, "alpha") || option_given(command, &arguments, "image_size")) {
+		say_error(command->name, "--alpha and --image_size belong to the name of an image classifier, such as mobilenet_v2");
+		return EXIT_USAGE;
+	}
 	model_path(path, arguments.operands[0]);
 	return looks_like_model(path) ? info_model(command, path, values.json) : info_image(command, path, values.json);
 }
@@ -212,7 +264,8 @@ const struct command INFO_COMMAND = {
 	.operands = "FILE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.examples = "  pfld info face.jpg\n  pfld info m/best.safetensors --json\n",
+	.examples = "  pfld info face.jpg\n  pfld info m/best.safetensors --json\n"
+				"  pfld info weights.h5\n  pfld info mobilenet_v2 --alpha 0.35\n",
 	.options = OPTIONS,
 	.run = run,
 };

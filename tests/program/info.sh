@@ -28,6 +28,15 @@ need "tensors" "$("$JSON_GET" model.json metadata preset)" paper
 need "kind" "$("$JSON_GET" model.json kind)" model
 "$PFLD" info m | grep -q '^conv1 .*conv2d' || fail "no layers"
 
+# Image classifiers by name.
+"$PFLD" info mobilenet_v2 --alpha 0.35 --json >named.json
+need "parameters of MobileNetV2 0.35" "$("$JSON_GET" named.json parameters)" 1677128
+need "statistics" "$("$JSON_GET" named.json statistics)" 14080
+need "preprocessing" "$("$JSON_GET" named.json metadata preprocessing)" tf
+"$PFLD" info vgg16 | grep -q '^block5_conv3 .*conv2d' || fail "no layers of vgg16"
+refused 1 'xception is 64 x 64' "$PFLD" info xception --image_size 64
+refused 2 'image classifier' "$PFLD" info named.jpg --alpha 0.5
+
 # Pickled weights are not opened, whatever they are called.
 printf '\200\002\212\nl\374\234F\371 j\250P\031.' >weights.pth
 refused 1 'weights.pth.*pickled.*safetensors' "$PFLD" info weights.pth
