@@ -39,6 +39,33 @@ START_TEST(windows_follow_the_frameworks)
 }
 END_TEST
 
+START_TEST(keras_has_ways_of_its_own)
+{
+	struct pfld_net *net = pfld_net_create();
+	pfld_value x = pfld_input(net, "image", 9, 8, 5);
+	// ZeroPadding2D(((0, 1), (0, 1))) and VALID: for even sizes SAME, for odd ones VALID.
+	struct pfld_depthwise_options depthwise = {.name = "dw",
+	                                           .kernel = {3, 3},
+	                                           .stride = {2, 2},
+	                                           .padding = PFLD_EXPLICIT,
+	                                           .pad_extra = {1, 1},
+	                                           .kernel_init = PFLD_INIT_GLOROT_UNIFORM};
+	expect_shape(net, pfld_depthwise_conv2d(net, x, &depthwise), 4, 4, 5);
+	const struct pfld_init *init = &net->params[pfld_net_find_param(net, "dw/depthwise_kernel")].init;
+	ck_assert(init->fan_in == 9 * 5 && init->fan_out == 9);
+	struct pfld_separable_options separable = {.name = "sep", .filters = 7, .kernel = {3, 3}, .padding = PFLD_SAME};
+	expect_shape(net, pfld_separable_conv2d(net, x, &separable), 9, 8, 7);
+	ck_assert_int_ge(pfld_net_find_param(net, "sep/depthwise_kernel"), 0);
+	ck_assert_int_ge(pfld_net_find_param(net, "sep/pointwise_kernel"), 0);
+	ck_assert_int_ge(pfld_net_find_param(net, "sep/bias"), 0);
+	depthwise.name = "too_much";
+	depthwise.pad_extra[0] = 3;
+	pfld_depthwise_conv2d(net, x, &depthwise);
+	ck_assert_int_eq(pfld_net_check(net, NULL), PFLD_ERR_SHAPE);
+	pfld_net_destroy(&net);
+}
+END_TEST
+
 START_TEST(every_kind_of_layer_is_in_the_zoo)
 {
 	struct pfld_net *net = zoo_net();
@@ -222,6 +249,7 @@ int main(void)
 	Suite *suite = suite_create("net");
 	TCase *tcase = tcase_create("net");
 	tcase_add_test(tcase, windows_follow_the_frameworks);
+	tcase_add_test(tcase, keras_has_ways_of_its_own);
 	tcase_add_test(tcase, every_kind_of_layer_is_in_the_zoo);
 	tcase_add_test(tcase, parameters_have_names_shapes_and_factors);
 	tcase_add_test(tcase, patterns_match_as_globs);

@@ -33,12 +33,12 @@ enum pfld_load_mode {
 };
 // A file, of a kind that its content tells, with floats of 16, 32 or 64 bits:
 // - safetensors, names as in the net;
-// - Keras's HDF5, where the library was built with it: old weight files and full models (by layer name; weights by name in
-//   the layer, by order where names say nothing), and .weights.h5 and .keras of Keras 2.12 and later (by name where the file
-//   has names, else the k-th layer of a class is the k-th in the net, if there are as many). Automatic names (conv2d_203)
-//   may begin at any number.
-// All or nothing: on failure the weights are as before. PFLD_ERR_UNSUPPORTED: pickled files (.pt, .pth, .pkl), which run code
-// when they are opened; what this library was built without.
+// - Keras's HDF5, where the library was built with it: old weight files and full models (by layer name; weights by name
+//   in the layer, by order where names say nothing), and .weights.h5 and .keras of Keras 2.12 and later (by name where
+//   the file has names, else the k-th layer of a class is the k-th in the net, if there are as many). Automatic names
+//   (conv2d_203) may begin at any number.
+// All or nothing: on failure the weights are as before. PFLD_ERR_UNSUPPORTED: pickled files (.pt, .pth, .pkl), which run
+// code when they are opened; what this library was built without.
 PFLD_API_STATUS enum pfld_status pfld_weights_load(struct pfld_weights *weights, const char *path,
                                                    enum pfld_load_mode mode, struct pfld_load_report *report,
                                                    struct pfld_error *error);
@@ -58,7 +58,7 @@ struct pfld_load_tensor {
 };
 struct pfld_load_options {
 	enum pfld_load_mode mode;
-	const char *skip; // parameters that keep their value whatever the file holds, a new head: patterns as in net.h; NULL: none
+	const char *skip; // parameters that keep their value whatever the file holds (a new head): patterns, see net.h
 	// Called for every tensor of net and file before anything is loaded, also when the load then fails. May be NULL.
 	void (*tensor)(void *context, const struct pfld_load_tensor *tensor);
 	void *context;
