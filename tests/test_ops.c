@@ -432,13 +432,16 @@ START_TEST(dropout)
 		struct op_case t = new_case(PFLD_OP_DROPOUT, 6, SEED);
 		t.op.attr.dropout = (struct pfld_dropout_attr){.rate = 0.3, .stream = variant == 3};
 		t.run.seed = 5 + (variant == 1);
-		t.run.step = 9 + (variant == 2);
+		t.run.step = 9 + ((uint64_t)(variant == 2) << 32);
 		double *x = add_src(&t, 0, 10, 10, 33, 2, 1, 2);
 		free(add_dst(&t, 0, 10, 10, 33, 0));
 		t.expected[0] = NULL;
 		check_case(&t, "dropout");
 		dropout_counts(&t, x, 0.3, &kept[variant]);
 		ck_assert_int_lt(abs(kept[variant] - total * 7 / 10), 400); // six deviations
+		t.expected[0] = t.got[0]; // the same are dropped everywhere
+		t.got[0] = NULL;
+		check_case(&t, "dropout elsewhere");
 		if (first)
 			ck_assert_int_ne(memcmp(first, t.got[0], (size_t)total * sizeof *first), 0);
 		else {

@@ -168,6 +168,34 @@ START_TEST(losses)
 }
 END_TEST
 
+// Losses of one number each: what exp and log are good for, from the smallest to the largest.
+START_TEST(losses_of_single_numbers)
+{
+	enum { NUM = 4000 };
+	for (int32_t kind = 0; kind < 3; kind++) {
+		struct op_case t = new_case(PFLD_OP_LOSS, NUM, SEED);
+		struct batch b = {.n = NUM, .num_targets = 1 + (kind == 2), .num_channels = 1 + (kind == 2)};
+		b.attr = (struct pfld_loss_attr){.wing_w = 1e9, .wing_epsilon = 2, .point_scale = 1};
+		b.attr.kind = kind == 0 ? PFLD_LOSS_WING : kind == 1 ? PFLD_LOSS_SIGMOID_CROSS_ENTROPY : PFLD_LOSS_SOFTMAX_CROSS_ENTROPY;
+		t.op.attr.loss = b.attr;
+		b.prediction = add_src(&t, 0, 1, 1, b.num_channels, 0, 0, 0);
+		b.target = add_src(&t, 1, 1, 1, b.num_channels, 0, 0, 0);
+		for (int32_t i = 0; i < NUM * b.num_channels; i++) {
+			double size = pfld_random_range(&t.random, -18, kind ? 4 : 18);
+			b.prediction[i] = (float)(i % 2 ? -exp(size) : exp(size));
+			if (kind == 2) b.target[i] = i % 2;
+		}
+		double *loss = add_dst(&t, 0, 1, 1, 1, 0);
+		free(add_dst(&t, 1, 1, 1, b.num_channels, 0));
+		t.expected[1] = NULL;
+		for (int32_t m = 0; m < NUM; m++) loss[m] = sample_loss(&b, m);
+		t.tolerance = sizeof(pfld_real) == 4 ? 4e-7 : 1e-13;
+		check_case(&t, "single numbers");
+		free_case(&t);
+	}
+}
+END_TEST
+
 // No kink of a loss is hit by chance, so they are looked at here: where it is 0, and at the joints.
 START_TEST(losses_at_kinks)
 {
@@ -281,6 +309,7 @@ int main(void)
 	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, open_devices, close_devices);
 	tcase_add_test(tests, losses);
+	tcase_add_test(tests, losses_of_single_numbers);
 	tcase_add_test(tests, losses_at_kinks);
 	tcase_add_test(tests, a_wrong_loss_is_refused);
 	tcase_add_test(tests, running_sums);

@@ -16,7 +16,11 @@
 enum pfld_cl_family {
 	PFLD_CL_BATCH_NORM,
 	PFLD_CL_ELEMENTWISE,
+	PFLD_CL_HEAD,
+	PFLD_CL_LOSS,
 	PFLD_CL_MERGE,
+	PFLD_CL_OPTIMIZER,
+	PFLD_CL_POOL,
 	PFLD_CL_NUM_FAMILIES,
 };
 
@@ -119,6 +123,7 @@ struct pfld_op_state {
 	size_t num_launches, capacity;
 	size_t next;          // launch that enqueue() is at
 	cl_uint next_run_arg; // of that launch
+	void *own;            // what else an op keeps: one block, freed with this
 	enum pfld_status status;
 	struct pfld_error *error; // of the call that is running
 };
@@ -146,6 +151,9 @@ void pfld_cl_run_ulong(struct pfld_op_state *state, uint64_t value);
 void pfld_cl_go(struct pfld_op_state *state, int64_t num_items);
 void pfld_cl_go_3d(struct pfld_op_state *state, int64_t x, int64_t y, int64_t z);
 void pfld_cl_skip(struct pfld_op_state *state);
+// Between launches. send: a copy of host memory, which must stay as it is until the queue has got there; wait: until it has.
+void pfld_cl_send(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes);
+void pfld_cl_wait(struct pfld_op_state *state);
 const struct pfld_cl_launch *pfld_cl_next(const struct pfld_op_state *state);
 
 // ---- ops ----
@@ -166,6 +174,8 @@ extern const struct pfld_cl_op *const pfld_cl_ops[PFLD_OP_NUM_KINDS];
 extern const struct pfld_cl_op pfld_cl_bn_statistics, pfld_cl_bn_train, pfld_cl_bn_infer, pfld_cl_fold;
 extern const struct pfld_cl_op pfld_cl_bn_gradient_sums, pfld_cl_bn_gradient;
 extern const struct pfld_cl_op pfld_cl_apply, pfld_cl_apply_gradient, pfld_cl_add;
+extern const struct pfld_cl_op pfld_cl_softmax, pfld_cl_softmax_gradient, pfld_cl_dropout, pfld_cl_pool, pfld_cl_pool_gradient;
+extern const struct pfld_cl_op pfld_cl_loss, pfld_cl_loss_sums, pfld_cl_gradient_norm, pfld_cl_optimizer;
 
 // Nanoseconds, roughly (cost.c).
 double pfld_cl_cost(const struct pfld_backend_device *device, const struct pfld_op *op, int32_t batch);

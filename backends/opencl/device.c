@@ -122,6 +122,7 @@ static void release(struct pfld_backend_device *device, struct pfld_op_state **s
 	if (!*state) return;
 	for (size_t i = 0; i < (*state)->num_launches; i++) clReleaseKernel((*state)->launches[i].kernel);
 	free((*state)->launches);
+	free((*state)->own);
 	free(*state);
 	*state = NULL;
 }

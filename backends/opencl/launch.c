@@ -148,6 +148,19 @@ void pfld_cl_skip(struct pfld_op_state *state)
 	state->next_run_arg = 0;
 }
 
+void pfld_cl_send(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes)
+{
+	if (state->status != PFLD_OK || !bytes) return;
+	size_t offset = element_of(to->region, to->offset_bytes) * sizeof(pfld_real);
+	note(state, clEnqueueWriteBuffer(state->device->queue, to->region->handle, CL_FALSE, offset, bytes, from, 0, NULL, NULL),
+	     "clEnqueueWriteBuffer");
+}
+
+void pfld_cl_wait(struct pfld_op_state *state)
+{
+	if (state->status == PFLD_OK) note(state, clFinish(state->device->queue), "clFinish");
+}
+
 static void enqueue(struct pfld_op_state *state, cl_uint dimensions, const int64_t items[3])
 {
 	const struct pfld_cl_launch *launch = pfld_cl_next(state);

@@ -10,9 +10,11 @@
 
 // formulas.cl is read twice; see there.
 static const char one_number[] = "#define REAL float\n#define INT int\n#define INT_RTE convert_int_rte\n#define AS_REAL as_float\n"
+								 "#define AS_INT as_int\n#define TO_REAL convert_float\n"
 								 "#define LOAD(at, count) (*(at))\n#define NAME(name) name##_1\n";
-static const char vector[] = "#undef REAL\n#undef INT\n#undef INT_RTE\n#undef AS_REAL\n#undef LOAD\n#undef NAME\n"
+static const char vector[] = "#undef REAL\n#undef INT\n#undef INT_RTE\n#undef AS_REAL\n#undef AS_INT\n#undef TO_REAL\n#undef LOAD\n#undef NAME\n"
 							 "#define REAL vec\n#define INT vec_int\n#define INT_RTE VEC_INT_RTE\n#define AS_REAL AS_VEC\n"
+							 "#define AS_INT AS_VEC_INT\n#define TO_REAL TO_VEC\n"
 							 "#define LOAD load_vec\n#define NAME(name) name##_v\n";
 
 // The end of what the compiler says, which names the first error in most compilers' words, cut to a message.

@@ -177,6 +177,8 @@ size_t pfld_optimizer_workspace_bytes(const struct pfld_compiled *compiled, cons
 	norm.src[0] = update.src[0] = block(0, NULL, 0, bytes);
 	update.dst[0] = block(2, NULL, 0, compiled->home_bytes[PFLD_HOME_WEIGHTS]);
 	for (int32_t i = 0; i < pfld_optimizer_num_states(options); i++) update.dst[1 + i] = block(3 + i, NULL, 0, bytes);
+	for (size_t i = 0; i < compiled->net->num_params; i++)
+		update.attr.optimizer.num_factors += pfld_operand_present(&compiled->emit.param_gradients[i]);
 	return device->backend->workspace_bytes(device->state, &norm, 1) +
 	       device->backend->workspace_bytes(device->state, &update, 1);
 }

@@ -12,6 +12,8 @@ typedef int16 vec_int;
 #define STORE_VEC vstore16
 #define VEC_INT_RTE convert_int16_rte
 #define AS_VEC as_float16
+#define AS_VEC_INT as_int16
+#define TO_VEC convert_float16
 #elif V == 4
 typedef float4 vec;
 typedef int4 vec_int;
@@ -19,6 +21,8 @@ typedef int4 vec_int;
 #define STORE_VEC vstore4
 #define VEC_INT_RTE convert_int4_rte
 #define AS_VEC as_float4
+#define AS_VEC_INT as_int4
+#define TO_VEC convert_float4
 #endif
 
 // Where the device has no fused multiply-add in hardware, emulating one costs more than all the rest.
@@ -105,10 +109,12 @@ static inline bool begin_pass(struct pass *pass, int num_pixels, int num_channel
 	return true;
 }
 
-// The sum of a and b as high + low, exactly (Knuth); b is added to the pair.
-#define ADD_TO_PAIR(high, low, b) \
+// b is added to the pair high + low (Knuth): what rounding takes from high goes to low. Of vectors, and of numbers.
+#define ADD_TO_PAIR(high, low, b) ADD_TO_PAIR_OF(vec, high, low, b)
+#define ADD_TO_NUMBER_PAIR(high, low, b) ADD_TO_PAIR_OF(float, high, low, b)
+#define ADD_TO_PAIR_OF(type, high, low, b) \
 	do { \
-		const vec pair_sum = (high) + (b), pair_back = pair_sum - (high); \
+		const type pair_sum = (high) + (b), pair_back = pair_sum - (high); \
 		(low) += ((high) - (pair_sum - pair_back)) + ((b)-pair_back); \
 		(high) = pair_sum; \
 	} while (0)

@@ -22,6 +22,35 @@ static inline REAL NAME(exp)(REAL x)
 	return p * AS_REAL((half_k + 127) << 23) * AS_REAL((k - half_k + 127) << 23);
 }
 
+// After Cephes, to about one unit in the last place. x is normal and above 0.
+static inline REAL NAME(log)(REAL x)
+{
+	const REAL one = (REAL)(1.0f);
+	const INT bits = AS_INT(x), low = AS_INT((REAL)(0.70710678118654752440f));
+	// 2^k m, m from the root of a half to that of two.
+	const INT k = (bits - low) >> 23;
+	const REAL kf = TO_REAL(k), f = AS_REAL(bits - (k << 23)) - one, z = f * f;
+	REAL p = FMA((REAL)(7.0376836292e-2f), f, (REAL)(-1.1514610310e-1f));
+	p = FMA(p, f, (REAL)(1.1676998740e-1f));
+	p = FMA(p, f, (REAL)(-1.2420140846e-1f));
+	p = FMA(p, f, (REAL)(1.4249322787e-1f));
+	p = FMA(p, f, (REAL)(-1.6668057665e-1f));
+	p = FMA(p, f, (REAL)(2.0000714765e-1f));
+	p = FMA(p, f, (REAL)(-2.4999993993e-1f));
+	p = FMA(p, f, (REAL)(3.3333331174e-1f));
+	REAL y = FMA(kf, (REAL)(-2.12194440e-4f), p * f * z);
+	y = FMA((REAL)(-0.5f), z, y);
+	const REAL value = FMA(kf, (REAL)(0.693359375f), f + y);
+	return x < (REAL)(INFINITY) ? value : x; // of a NaN: NaN
+}
+
+// log(1 + x) for x >= 0: what the sum's rounding takes is put back.
+static inline REAL NAME(log_of_one_plus)(REAL x)
+{
+	const REAL one = (REAL)(1.0f), sum = one + x, rest = x - (sum - one);
+	return x < (REAL)(1e30f) ? NAME(log)(sum) + rest / sum : NAME(log)(x);
+}
+
 static inline REAL NAME(sigmoid)(REAL x)
 {
 	const REAL e = NAME(exp)(-fabs(x));
