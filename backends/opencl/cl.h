@@ -60,6 +60,7 @@ struct pfld_backend_device {
 	cl_context context;
 	cl_command_queue queue;     // in order: all ops, and the copies that wait for them
 	cl_command_queue transfers; // in order, beside it: memory that no op can be using
+	cl_event sent, copied;      // the last of each, NULL where nobody need wait for one (memory.c)
 	cl_mem nothing;             // bound where an operand is absent
 	cl_program programs[PFLD_CL_NUM_FAMILIES];
 	struct pfld_cl_class class;
@@ -101,6 +102,13 @@ enum pfld_status pfld_cl_download(struct pfld_backend_device *device, const stru
                                   size_t offset_bytes, void *destination, size_t bytes, struct pfld_error *error);
 enum pfld_status pfld_cl_fill(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
                               const void *pattern, size_t element_bytes, size_t count, struct pfld_error *error);
+enum pfld_status pfld_cl_send(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
+                              const void *source, size_t bytes, struct pfld_error *error);
+enum pfld_status pfld_cl_sent(struct pfld_backend_device *device, struct pfld_error *error);
+enum pfld_status pfld_cl_copy(struct pfld_backend_device *device, const struct pfld_region *from, size_t from_offset_bytes,
+                              struct pfld_region *to, size_t to_offset_bytes, size_t bytes, struct pfld_error *error);
+enum pfld_status pfld_cl_fetch(struct pfld_backend_device *device, const struct pfld_region *region, size_t offset_bytes,
+                               void *destination, size_t bytes, struct pfld_error *error);
 enum pfld_status pfld_cl_finish(struct pfld_backend_device *device, struct pfld_error *error);
 
 // ---- launches (launch.c) ----
@@ -151,8 +159,8 @@ void pfld_cl_run_ulong(struct pfld_op_state *state, uint64_t value);
 void pfld_cl_go(struct pfld_op_state *state, int64_t num_items);
 void pfld_cl_go_3d(struct pfld_op_state *state, int64_t x, int64_t y, int64_t z);
 void pfld_cl_skip(struct pfld_op_state *state);
-// Between launches. send: a copy of host memory, which must stay as it is until the queue has got there; wait: until it has.
-void pfld_cl_send(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes);
+// Between launches. write: a copy of host memory, which must stay as it is until the queue has got there; wait: until it has.
+void pfld_cl_write(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes);
 void pfld_cl_wait(struct pfld_op_state *state);
 const struct pfld_cl_launch *pfld_cl_next(const struct pfld_op_state *state);
 

@@ -16,6 +16,9 @@ static void close_device(struct pfld_backend_device **device)
 	struct pfld_backend_device *d = *device;
 	if (!d) return;
 	if (d->queue) clFinish(d->queue);
+	if (d->transfers) clFinish(d->transfers);
+	if (d->sent) clReleaseEvent(d->sent);
+	if (d->copied) clReleaseEvent(d->copied);
 	for (int32_t i = 0; i < PFLD_CL_NUM_FAMILIES; i++)
 		if (d->programs[i]) clReleaseProgram(d->programs[i]);
 	if (d->nothing) clReleaseMemObject(d->nothing);
@@ -190,6 +193,10 @@ const struct pfld_backend pfld_opencl_backend = {
 	.upload = pfld_cl_upload,
 	.download = pfld_cl_download,
 	.fill = pfld_cl_fill,
+	.send = pfld_cl_send,
+	.sent = pfld_cl_sent,
+	.copy = pfld_cl_copy,
+	.fetch = pfld_cl_fetch,
 	.finish = pfld_cl_finish,
 	.supports = supports,
 	.workspace_bytes = workspace_bytes,

@@ -148,7 +148,7 @@ void pfld_cl_skip(struct pfld_op_state *state)
 	state->next_run_arg = 0;
 }
 
-void pfld_cl_send(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes)
+void pfld_cl_write(struct pfld_op_state *state, const struct pfld_operand *to, const void *from, size_t bytes)
 {
 	if (state->status != PFLD_OK || !bytes) return;
 	size_t offset = element_of(to->region, to->offset_bytes) * sizeof(pfld_real);

@@ -120,6 +120,57 @@ enum pfld_status pfld_cl_fill(struct pfld_backend_device *device, struct pfld_re
 	return code == CL_SUCCESS ? PFLD_OK : pfld_cl_fail(error, code, "clEnqueueFillBuffer");
 }
 
+// ---- beside the host ----
+// What is sent goes through the queue of transfers while ops run; a copy in the queue of the ops takes it from there. Each
+// queue waits for the last of the other's. Commands that another queue waits for must have been flushed.
+
+static void replace(cl_event *kept, cl_event event)
+{
+	if (*kept) clReleaseEvent(*kept);
+	*kept = event;
+}
+
+enum pfld_status pfld_cl_send(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
+                              const void *source, size_t bytes, struct pfld_error *error)
+{
+	cl_event event;
+	cl_int code = clEnqueueWriteBuffer(device->transfers, region->handle, CL_FALSE, begin_of(region) + offset_bytes, bytes,
+	                                   source, device->copied ? 1 : 0, device->copied ? &device->copied : NULL, &event);
+	if (code != CL_SUCCESS) return pfld_cl_fail(error, code, "clEnqueueWriteBuffer");
+	replace(&device->sent, event);
+	code = clFlush(device->transfers);
+	return code == CL_SUCCESS ? PFLD_OK : pfld_cl_fail(error, code, "clFlush");
+}
+
+enum pfld_status pfld_cl_sent(struct pfld_backend_device *device, struct pfld_error *error)
+{
+	cl_int code = clFinish(device->transfers);
+	return code == CL_SUCCESS ? PFLD_OK : pfld_cl_fail(error, code, "clFinish");
+}
+
+enum pfld_status pfld_cl_copy(struct pfld_backend_device *device, const struct pfld_region *from, size_t from_offset_bytes,
+                              struct pfld_region *to, size_t to_offset_bytes, size_t bytes, struct pfld_error *error)
+{
+	cl_event event;
+	cl_int code = clEnqueueCopyBuffer(device->queue, from->handle, to->handle, begin_of(from) + from_offset_bytes,
+	                                  begin_of(to) + to_offset_bytes, bytes, device->sent ? 1 : 0,
+	                                  device->sent ? &device->sent : NULL, &event);
+	if (code != CL_SUCCESS) return pfld_cl_fail(error, code, "clEnqueueCopyBuffer");
+	replace(&device->copied, event);
+	code = clFlush(device->queue);
+	return code == CL_SUCCESS ? PFLD_OK : pfld_cl_fail(error, code, "clFlush");
+}
+
+enum pfld_status pfld_cl_fetch(struct pfld_backend_device *device, const struct pfld_region *region, size_t offset_bytes,
+                               void *destination, size_t bytes, struct pfld_error *error)
+{
+	cl_int code = clEnqueueReadBuffer(device->queue, region->handle, CL_FALSE, begin_of(region) + offset_bytes, bytes,
+	                                  destination, 0, NULL, NULL);
+	if (code != CL_SUCCESS) return pfld_cl_fail(error, code, "clEnqueueReadBuffer");
+	code = clFlush(device->queue);
+	return code == CL_SUCCESS ? PFLD_OK : pfld_cl_fail(error, code, "clFlush");
+}
+
 enum pfld_status pfld_cl_finish(struct pfld_backend_device *device, struct pfld_error *error)
 {
 	cl_int code = clFinish(device->queue);

@@ -166,7 +166,7 @@ static void enqueue_step(struct pfld_op_state *state, const struct pfld_op *op, 
 		step_rate *= attr->epsilon_inside ? sqrt(bias2) / bias1 : 1 / bias1;
 		if (!attr->epsilon_inside) second_correction = sqrt(bias2);
 	}
-	pfld_cl_send(state, &op->workspace, own->tiles, own->num_tiles * sizeof *own->tiles);
+	pfld_cl_write(state, &op->workspace, own->tiles, own->num_tiles * sizeof *own->tiles);
 	pfld_cl_run_float(state, run->learning_rate);
 	pfld_cl_run_float(state, step_rate);
 	pfld_cl_run_float(state, second_correction);

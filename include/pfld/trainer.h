@@ -55,7 +55,8 @@ PFLD_API struct pfld_batch *pfld_trainer_slots(struct pfld_trainer *trainer, int
 // One training step on a batch (a slot or the caller's own memory with the same fields): forward, loss, backward, and,
 // every `accumulate` batches, the optimizer. The batch may be refilled on return. `loss` (may be NULL: nobody waits) gets
 // the batch's mean loss. PFLD_ERR_DATA when loss or gradients are not finite: names the first layer concerned; the weights
-// are those before the step. PFLD_ERR_ARGUMENT: num_samples out of range, or 1 where batch statistics are needed.
+// are those before the step. Where nobody waits and the device works beside the host (OpenCL), this is told by the next
+// call for this trainer instead, which then does nothing else. PFLD_ERR_ARGUMENT: num_samples out of range, or 1 where batch statistics are needed.
 PFLD_API_STATUS enum pfld_status pfld_trainer_step(struct pfld_trainer *trainer, const struct pfld_batch *batch,
                                                    double *loss, struct pfld_error *error);
 PFLD_API void pfld_trainer_set_learning_rate(struct pfld_trainer *trainer, double learning_rate);

@@ -71,6 +71,17 @@ struct pfld_backend {
 	// Set `count` elements of `element_bytes` (4 or 8) to the pattern.
 	enum pfld_status (*fill)(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
 	                         const void *pattern, size_t element_bytes, size_t count, struct pfld_error *error);
+	// Of a device that works beside the host, else all NULL. send: a copy from host memory, begun beside the ops, to a region
+	// that only copies read; it waits for the copies enqueued before it. sent: waits until all that was sent is there, and its
+	// source may change. copy: between regions, in the order of the ops, behind all that was sent before. fetch: a download
+	// that is done when finish() returns.
+	enum pfld_status (*send)(struct pfld_backend_device *device, struct pfld_region *region, size_t offset_bytes,
+	                         const void *source, size_t bytes, struct pfld_error *error);
+	enum pfld_status (*sent)(struct pfld_backend_device *device, struct pfld_error *error);
+	enum pfld_status (*copy)(struct pfld_backend_device *device, const struct pfld_region *from, size_t from_offset_bytes,
+	                         struct pfld_region *to, size_t to_offset_bytes, size_t bytes, struct pfld_error *error);
+	enum pfld_status (*fetch)(struct pfld_backend_device *device, const struct pfld_region *region, size_t offset_bytes,
+	                          void *destination, size_t bytes, struct pfld_error *error);
 	// Wait until everything enqueued is done.
 	enum pfld_status (*finish)(struct pfld_backend_device *device, struct pfld_error *error);
 

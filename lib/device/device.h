@@ -76,6 +76,18 @@ enum pfld_status pfld_device_download(struct pfld_device *device, const struct p
 enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
                                   double value, size_t num_elements, struct pfld_error *error) PFLD_MUST_USE;
 
+// Whether the device works beside the host, and these calls of the backend's (see there) of elements of its own type.
+bool pfld_device_works_beside(const struct pfld_device *device);
+enum pfld_status pfld_device_send(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
+                                  const float *source, size_t num_elements, struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_sent(struct pfld_device *device, struct pfld_error *error) PFLD_MUST_USE;
+enum pfld_status pfld_device_copy(struct pfld_device *device, const struct pfld_region *from, size_t from_offset_bytes,
+                                  struct pfld_region *to, size_t to_offset_bytes, size_t bytes,
+                                  struct pfld_error *error) PFLD_MUST_USE;
+// On every device; one that does not work beside the host has done it on return.
+enum pfld_status pfld_device_fetch(struct pfld_device *device, const struct pfld_region *region, size_t offset_bytes,
+                                   pfld_real *destination, size_t num_elements, struct pfld_error *error) PFLD_MUST_USE;
+
 // Whether the device does the op, with operands pending as they are.
 bool pfld_device_supports(const struct pfld_device *device, const struct pfld_op *op);
 // Ops through the backend, with the sticky failure checked. prepare() runs pfld_op_check() and supports() first; an op

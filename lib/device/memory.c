@@ -237,3 +237,46 @@ enum pfld_status pfld_device_fill(struct pfld_device *device, struct pfld_region
 	status = device->backend->fill(device->state, region, offset_bytes, &pattern, sizeof pattern, num_elements, error);
 	return pfld_device_note_status(device, status);
 }
+
+// ---- copies beside the host ----
+
+bool pfld_device_works_beside(const struct pfld_device *device)
+{
+	return device->backend->send != NULL;
+}
+
+enum pfld_status pfld_device_send(struct pfld_device *device, struct pfld_region *region, size_t offset_bytes,
+								  const float *source, size_t num_elements, struct pfld_error *error)
+{
+	enum pfld_status status = pfld_device_check_lost(device, error);
+	if (status || !num_elements) return status;
+	size_t bytes = num_elements * sizeof *source;
+	return pfld_device_note_status(device, device->backend->send(device->state, region, offset_bytes, source, bytes, error));
+}
+
+enum pfld_status pfld_device_sent(struct pfld_device *device, struct pfld_error *error)
+{
+	enum pfld_status status = pfld_device_check_lost(device, error);
+	if (status || !device->backend->sent) return status;
+	return pfld_device_note_status(device, device->backend->sent(device->state, error));
+}
+
+enum pfld_status pfld_device_copy(struct pfld_device *device, const struct pfld_region *from, size_t from_offset_bytes,
+								  struct pfld_region *to, size_t to_offset_bytes, size_t bytes, struct pfld_error *error)
+{
+	enum pfld_status status = pfld_device_check_lost(device, error);
+	if (status || !bytes) return status;
+	status = device->backend->copy(device->state, from, from_offset_bytes, to, to_offset_bytes, bytes, error);
+	return pfld_device_note_status(device, status);
+}
+
+enum pfld_status pfld_device_fetch(struct pfld_device *device, const struct pfld_region *region, size_t offset_bytes,
+								   pfld_real *destination, size_t num_elements, struct pfld_error *error)
+{
+	if (!device->backend->fetch)
+		return pfld_device_download(device, region, offset_bytes, PFLD_REAL_TYPE, destination, num_elements, error);
+	enum pfld_status status = pfld_device_check_lost(device, error);
+	if (status) return status;
+	status = device->backend->fetch(device->state, region, offset_bytes, destination, num_elements * sizeof *destination, error);
+	return pfld_device_note_status(device, status);
+}

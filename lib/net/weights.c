@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weights: memory, initial values, files. The layout is the net's order of parameters, each aligned.
+// Weights: memory, initial values, files. The layout is the net's order of parameters, each aligned, with the moving
+// statistics behind all others, so that a trainer puts them aside in one piece.
 #include "net/weights.h"
 
 #include "base/random.h"
@@ -11,9 +12,21 @@
 size_t pfld_weights_layout(const struct pfld_net *net, size_t alignment_bytes, size_t *offsets)
 {
 	size_t bytes = 0;
+	for (size_t i = 0; i < 2 * net->num_params; i++) {
+		const struct pfld_parameter_info *info = &net->params[i % net->num_params].info;
+		if (info->is_statistic != (i >= net->num_params)) continue;
+		if (offsets) offsets[i % net->num_params] = bytes;
+		bytes += pfld_align((size_t)info->elements * sizeof(pfld_real), alignment_bytes);
+	}
+	return bytes;
+}
+
+size_t pfld_weights_statistics_bytes(const struct pfld_net *net, size_t alignment_bytes)
+{
+	size_t bytes = 0;
 	for (size_t i = 0; i < net->num_params; i++) {
-		if (offsets) offsets[i] = bytes;
-		bytes += pfld_align((size_t)net->params[i].info.elements * sizeof(pfld_real), alignment_bytes);
+		const struct pfld_parameter_info *info = &net->params[i].info;
+		if (info->is_statistic) bytes += pfld_align((size_t)info->elements * sizeof(pfld_real), alignment_bytes);
 	}
 	return bytes;
 }

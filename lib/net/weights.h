@@ -16,5 +16,7 @@ struct pfld_weights {
 
 // Offsets of all parameters and the bytes in all; offsets may be NULL.
 size_t pfld_weights_layout(const struct pfld_net *net, size_t alignment_bytes, size_t *offsets);
+// The bytes at the end, where all moving statistics lie.
+size_t pfld_weights_statistics_bytes(const struct pfld_net *net, size_t alignment_bytes);
 
 #endif

@@ -55,6 +55,8 @@ enum pfld_status pfld_trainer_save(struct pfld_trainer *trainer, const char *pat
 {
 	if (!trainer || !path || num_metadata < 0 || (num_metadata && !metadata))
 		return pfld_fail(error, PFLD_ERR_ARGUMENT, "pfld_trainer_save() needs a trainer and a path");
+	enum pfld_status status = pfld_trainer_settle(trainer, error);
+	if (status != PFLD_OK) return status;
 	size_t num_params = trainer->weights->net->num_params;
 	struct pfld_tensor_list list = {0};
 	struct pfld_tensor *sums = NULL;
@@ -62,7 +64,7 @@ enum pfld_status pfld_trainer_save(struct pfld_trainer *trainer, const char *pat
 	char **gradient_names = pfld_calloc(num_params + 1, sizeof *gradient_names), counts[96];
 	snprintf(counts, sizeof counts, "%" PRIu64 " %" PRIu64 " %" PRId32, pfld_trainer_num_steps(trainer),
 	         trainer->num_batches, trainer->pending);
-	enum pfld_status status = pairs && gradient_names ? PFLD_OK : pfld_fail_memory(error, num_params, "a checkpoint");
+	status = pairs && gradient_names ? PFLD_OK : pfld_fail_memory(error, num_params, "a checkpoint");
 	for (int32_t i = 0; status == PFLD_OK && i < num_metadata; i++)
 		pairs[i] = (struct pfld_safetensors_pair){metadata[i][0], metadata[i][1]};
 	if (status == PFLD_OK) pairs[num_metadata] = (struct pfld_safetensors_pair){counts_key, counts};
@@ -129,7 +131,10 @@ enum pfld_status pfld_trainer_load(struct pfld_trainer *trainer, const char *pat
 	struct pfld_tensor_reads reads = {0};
 	struct pfld_tensor *sums = NULL;
 	struct counts counts = {0};
-	enum pfld_status status = pfld_safetensors_open(&file, path, error);
+	enum pfld_status status = pfld_device_finish(trainer->weights->device, error);
+	if (status != PFLD_OK) return status;
+	trainer->step.waits = false; // what it came to no longer matters
+	status = pfld_safetensors_open(&file, path, error);
 	if (status == PFLD_OK) status = read_counts(file, path, &counts, error);
 	if (status == PFLD_OK) status = wrap_sums(trainer, &sums, error);
 	if (status == PFLD_OK) status = read_state(&reads, file, path, trainer, sums, counts.pending, error);

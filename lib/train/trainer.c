@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trainer: one training program, one for inference, an optimizer and the slots, planned together.
+// The trainer: one training program, one for inference, an optimizer and the slots, planned together. The step itself:
+// step.c.
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -145,6 +146,21 @@ static enum pfld_status add_own_region(struct pfld_plan *plan, const char *name,
 	return status == PFLD_OK ? pfld_plan_add_block(plan, region, name, bytes, error) : status;
 }
 
+// Of a device that works beside the host: where a batch waits for the step before it, and the moving statistics for what the
+// step comes to. Elsewhere both are the host's.
+static size_t staging_bytes(const struct pfld_compiled *train)
+{
+	return pfld_device_works_beside(train->device) ? train->home_bytes[PFLD_HOME_BATCH] : 0;
+}
+
+static size_t backup_bytes(const struct pfld_compiled *train)
+{
+	if (!pfld_device_works_beside(train->device)) return 0;
+	return pfld_weights_statistics_bytes(train->net, train->device->limits.alignment_bytes);
+}
+
+static const char staging_name[] = "batch on its way", backup_name[] = "moving statistics put aside";
+
 static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_compiled *train,
                                   const struct pfld_compiled *infer, const struct pfld_trainer_options *o,
                                   struct pfld_error *error)
@@ -159,6 +175,9 @@ static enum pfld_status make_plan(struct pfld_plan **plan, const struct pfld_com
 	size_t scratch = pfld_optimizer_workspace_bytes(train, &o->optimizer);
 	if (status == PFLD_OK && scratch)
 		status = add_own_region(fresh, "optimizer workspace", PFLD_MEMORY_WORKSPACE, scratch, error);
+	size_t staging = staging_bytes(train), backup = backup_bytes(train);
+	if (status == PFLD_OK && staging) status = add_own_region(fresh, staging_name, PFLD_MEMORY_BATCH, staging, error);
+	if (status == PFLD_OK && backup) status = add_own_region(fresh, backup_name, PFLD_MEMORY_PARAMETERS, backup, error);
 	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, train, "train", error);
 	if (status == PFLD_OK) status = pfld_plan_add_program(fresh, infer, "infer", error);
 	if (status == PFLD_OK) status = pfld_plan_close(fresh, error);
@@ -174,7 +193,8 @@ static uint64_t bytes_beside(const struct pfld_compiled *train, const struct pfl
 	struct slot_layout layout = make_layout(train);
 	size_t slot = slot_bytes(&layout, o->batch, train->device->limits.alignment_bytes);
 	return slot * (uint64_t)(o->num_slots ? o->num_slots : 3) + pfld_optimizer_block_bytes(train, &o->optimizer) +
-	       pfld_optimizer_workspace_bytes(train, &o->optimizer) + infer->home_bytes[PFLD_HOME_BATCH];
+	       pfld_optimizer_workspace_bytes(train, &o->optimizer) + infer->home_bytes[PFLD_HOME_BATCH] + staging_bytes(train) +
+	       backup_bytes(train);
 }
 
 // Both programs of a trainer; what the training program may take goes into the options it is compiled with.
@@ -247,14 +267,21 @@ static enum pfld_status fit(struct pfld_program_options *train_options, struct p
 	                 o->memory_budget_bytes, summary.smallest_budget_bytes);
 }
 
-static enum pfld_status make_backup(struct pfld_trainer *trainer, struct pfld_error *error)
+// Memory for what waits beside the step.
+static enum pfld_status make_aside(struct pfld_trainer *trainer, struct pfld_error *error)
 {
-	const struct pfld_net *net = trainer->weights->net;
-	for (size_t i = 0; i < net->num_params; i++)
-		if (net->params[i].info.is_statistic) trainer->num_statistics += (size_t)net->params[i].info.elements;
-	trainer->statistics = pfld_calloc(trainer->num_statistics + 1, sizeof *trainer->statistics);
-	return trainer->statistics ? PFLD_OK
-	                           : pfld_fail_memory(error, trainer->num_statistics * sizeof(float), "moving statistics");
+	struct pfld_device *device = trainer->weights->device;
+	const struct pfld_compiled *train = &trainer->train->compiled;
+	size_t staging = staging_bytes(train), backup = backup_bytes(train);
+	trainer->statistics_bytes = pfld_weights_statistics_bytes(train->net, device->limits.alignment_bytes);
+	enum pfld_status status = PFLD_OK;
+	if (staging)
+		status = pfld_device_region_create(device, staging, PFLD_MEMORY_BATCH, staging_name, &trainer->staging, error);
+	if (status == PFLD_OK && backup)
+		status = pfld_device_region_create(device, backup, PFLD_MEMORY_PARAMETERS, backup_name, &trainer->backup, error);
+	if (status != PFLD_OK || pfld_device_works_beside(device)) return status;
+	trainer->statistics = pfld_calloc(trainer->statistics_bytes + 1, 1);
+	return trainer->statistics ? PFLD_OK : pfld_fail_memory(error, trainer->statistics_bytes, backup_name);
 }
 
 // Both programs in one arena, which is as large as the larger one needs.
@@ -284,7 +311,7 @@ static enum pfld_status fill(struct pfld_trainer *trainer, const struct pfld_tra
 	if (status == PFLD_OK) status = make_programs(trainer, &train, &infer, error);
 	if (status == PFLD_OK) status = pfld_optimizer_create(&trainer->optimizer, trainer->train, &o->optimizer, error);
 	if (status == PFLD_OK) status = make_slots(trainer, o->num_slots ? o->num_slots : 3, error);
-	return status == PFLD_OK ? make_backup(trainer, error) : status;
+	return status == PFLD_OK ? make_aside(trainer, error) : status;
 }
 
 enum pfld_status pfld_trainer_create(struct pfld_trainer **trainer, struct pfld_weights *weights,
@@ -313,6 +340,10 @@ void pfld_trainer_destroy(struct pfld_trainer **trainer)
 {
 	if (!trainer || !*trainer) return;
 	struct pfld_trainer *t = *trainer;
+	// Numbers may be on their way into it; a device that is lost sends none.
+	if (t->step.waits && pfld_device_finish(t->weights->device, NULL) != PFLD_OK) t->step.waits = false;
+	if (t->staging.bytes) pfld_device_region_destroy(t->weights->device, PFLD_MEMORY_BATCH, &t->staging);
+	if (t->backup.bytes) pfld_device_region_destroy(t->weights->device, PFLD_MEMORY_PARAMETERS, &t->backup);
 	if (t->slot_memory.bytes) pfld_device_region_destroy(t->weights->device, PFLD_MEMORY_BATCH, &t->slot_memory);
 	pfld_optimizer_destroy(&t->optimizer);
 	pfld_program_destroy(&t->infer);
@@ -334,125 +365,7 @@ const struct pfld_plan *pfld_trainer_plan(const struct pfld_trainer *trainer)
 	return trainer->plan;
 }
 
-// ---- steps ----
-
-// A field that the batch lacks: ones where `optional`, else an error if net or loss use it.
-static enum pfld_status upload(struct pfld_program *program, const char *name, const float *numbers, bool optional,
-                               int32_t n, struct pfld_error *error)
-{
-	struct pfld_tensor *tensor = pfld_program_input(program, name);
-	if (!tensor) return PFLD_OK;
-	if (!numbers && optional) return pfld_tensor_fill(tensor, 1, error);
-	if (!numbers) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch has no %s, which net or loss use", name);
-	int64_t elements = pfld_tensor_elements(tensor) / program->compiled.batch * n;
-	return pfld_tensor_upload(tensor, PFLD_F32, numbers, elements, error);
-}
-
-static enum pfld_status upload_batch(struct pfld_program *program, const struct pfld_batch *batch,
-                                     struct pfld_error *error)
-{
-	const struct {
-		const char *name;
-		const float *numbers;
-		bool optional;
-	} fields[] = {{program->compiled.inputs[0].name, batch->inputs, false},
-	              {"targets", batch->targets, false},
-	              {"target_mask", batch->target_mask, true},
-	              {"sample_weights", batch->sample_weights, true},
-	              {"attributes", batch->attributes, false},
-	              {"angles_truth", batch->angles, false}};
-	for (size_t i = 0; i < PFLD_COUNT(fields); i++) {
-		enum pfld_status status =
-		    upload(program, fields[i].name, fields[i].numbers, fields[i].optional, batch->num_samples, error);
-		if (status != PFLD_OK) return status;
-	}
-	return PFLD_OK;
-}
-
-static enum pfld_status fail_no_trainer(struct pfld_error *error)
-{
-	return pfld_fail(error, PFLD_ERR_ARGUMENT, "the trainer is NULL");
-}
-
-static enum pfld_status check_batch(const struct pfld_trainer *trainer, const struct pfld_batch *batch,
-                                    struct pfld_error *error)
-{
-	if (!trainer) return fail_no_trainer(error);
-	int32_t most = trainer->train->compiled.batch;
-	if (!batch || !batch->inputs) return pfld_fail(error, PFLD_ERR_ARGUMENT, "the batch has no inputs");
-	if (batch->num_samples < 1 || batch->num_samples > most)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a batch of %d samples; 1 to %d are possible", batch->num_samples, most);
-	return PFLD_OK;
-}
-
-// Copy the moving statistics out (save) or back.
-static enum pfld_status move_statistics(struct pfld_trainer *trainer, bool save, struct pfld_error *error)
-{
-	float *numbers = trainer->statistics;
-	for (size_t i = 0; i < trainer->weights->net->num_params; i++) {
-		const struct pfld_parameter_info *info = &trainer->weights->net->params[i].info;
-		if (!info->is_statistic) continue;
-		struct pfld_tensor *tensor = trainer->weights->tensors[i];
-		enum pfld_status status = save ? pfld_tensor_download(tensor, PFLD_F32, numbers, info->elements, error)
-		                               : pfld_tensor_upload(tensor, PFLD_F32, numbers, info->elements, error);
-		if (status != PFLD_OK) return status;
-		numbers += info->elements;
-	}
-	return PFLD_OK;
-}
-
-// The step came to numbers that are not finite: put the statistics back, and say where it began.
-static enum pfld_status explain_bad_step(struct pfld_trainer *trainer, struct pfld_error *error)
-{
-	enum pfld_status status = move_statistics(trainer, false, error);
-	if (status != PFLD_OK) return status;
-	trainer->pending = 0;
-	struct pfld_error found = {0};
-	status = pfld_program_find_bad_layer(trainer->train, &found);
-	if (status != PFLD_OK && status != PFLD_ERR_DATA) {
-		if (error) *error = found;
-		return status;
-	}
-	return pfld_fail(error, PFLD_ERR_DATA,
-	                 "the loss or its gradients are not finite: %s. The weights are those before this step; a smaller "
-	                 "learning rate or gradient clipping may help",
-	                 status == PFLD_OK ? "all layers are finite in forward, the loss or a gradient is not" : found.message);
-}
-
-static enum pfld_status optimize(struct pfld_trainer *trainer, bool *good, struct pfld_error *error)
-{
-	enum pfld_status status = pfld_optimizer_step(trainer->optimizer, trainer->learning_rate,
-	                                              1.0 / trainer->accumulate, good, error);
-	if (status == PFLD_OK) trainer->pending = 0;
-	return status;
-}
-
-enum pfld_status pfld_trainer_step(struct pfld_trainer *trainer, const struct pfld_batch *batch, double *loss,
-                                   struct pfld_error *error)
-{
-	enum pfld_status status = check_batch(trainer, batch, error);
-	if (status != PFLD_OK) return status;
-	if (batch->num_samples == 1 && trainer->train->compiled.uses_batch_statistics)
-		return pfld_fail(error, PFLD_ERR_ARGUMENT, "a batch of one sample has no batch statistics to train on");
-	struct pfld_program *program = trainer->train;
-	struct pfld_run_options run = {
-	    .seed = trainer->seed, .step = trainer->num_batches, .accumulate_gradients = trainer->pending > 0};
-	struct pfld_loss_sums sums = {0};
-	status = upload_batch(program, batch, error);
-	if (status == PFLD_OK) status = move_statistics(trainer, true, error);
-	if (status == PFLD_OK) status = pfld_program_forward(program, batch->num_samples, &run, error);
-	if (status == PFLD_OK) status = pfld_program_loss(program, &run, NULL, error);
-	if (status == PFLD_OK) status = pfld_program_backward(program, &run, error);
-	if (status == PFLD_OK) status = pfld_program_loss_sums(program, &sums, error);
-	if (status != PFLD_OK) return status;
-	bool good = !sums.last_was_bad;
-	if (good && ++trainer->pending == trainer->accumulate) status = optimize(trainer, &good, error);
-	if (status != PFLD_OK) return status;
-	if (!good) return explain_bad_step(trainer, error);
-	trainer->num_batches++;
-	if (loss) *loss = sums.batch_loss;
-	return PFLD_OK;
-}
+// ---- beside the step ----
 
 void pfld_trainer_set_learning_rate(struct pfld_trainer *trainer, double learning_rate)
 {
@@ -462,9 +375,10 @@ void pfld_trainer_set_learning_rate(struct pfld_trainer *trainer, double learnin
 enum pfld_status pfld_trainer_mean_loss(struct pfld_trainer *trainer, double *mean_loss, int64_t *num_samples,
                                         struct pfld_error *error)
 {
-	if (!trainer) return fail_no_trainer(error);
+	if (!trainer) return pfld_trainer_fail_none(error);
 	struct pfld_loss_sums sums;
-	enum pfld_status status = pfld_program_loss_sums(trainer->train, &sums, error);
+	enum pfld_status status = pfld_trainer_settle(trainer, error);
+	if (status == PFLD_OK) status = pfld_program_loss_sums(trainer->train, &sums, error);
 	if (status != PFLD_OK) return status;
 	if (mean_loss) *mean_loss = sums.num_samples ? sums.loss / (double)sums.num_samples : NAN;
 	if (num_samples) *num_samples = sums.num_samples;
@@ -473,8 +387,9 @@ enum pfld_status pfld_trainer_mean_loss(struct pfld_trainer *trainer, double *me
 
 enum pfld_status pfld_trainer_reset_loss(struct pfld_trainer *trainer, struct pfld_error *error)
 {
-	if (!trainer) return fail_no_trainer(error);
-	return pfld_program_reset_loss_sums(trainer->train, error);
+	if (!trainer) return pfld_trainer_fail_none(error);
+	enum pfld_status status = pfld_trainer_settle(trainer, error);
+	return status == PFLD_OK ? pfld_program_reset_loss_sums(trainer->train, error) : status;
 }
 
 bool pfld_trainer_needs_two_samples(const struct pfld_trainer *trainer)
@@ -485,10 +400,12 @@ bool pfld_trainer_needs_two_samples(const struct pfld_trainer *trainer)
 enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct pfld_batch *batch, float *predictions,
                                       struct pfld_error *error)
 {
-	enum pfld_status status = check_batch(trainer, batch, error);
+	enum pfld_status status = pfld_trainer_check_batch(trainer, batch, error);
+	if (status == PFLD_OK) status = pfld_trainer_settle(trainer, error);
 	if (status != PFLD_OK) return status;
 	struct pfld_program *program = trainer->infer;
-	status = upload(program, program->compiled.inputs[0].name, batch->inputs, false, batch->num_samples, error);
+	int64_t num = (int64_t)pfld_operand_elements(&program->compiled.inputs[0].operand) * batch->num_samples;
+	status = pfld_tensor_upload(program->inputs[0], PFLD_F32, batch->inputs, num, error);
 	if (status == PFLD_OK) status = pfld_program_forward(program, batch->num_samples, NULL, error);
 	if (status != PFLD_OK) return status;
 	int64_t elements = (int64_t)pfld_operand_elements(&program->compiled.outputs[0].operand) * batch->num_samples;
@@ -498,7 +415,7 @@ enum pfld_status pfld_trainer_predict(struct pfld_trainer *trainer, const struct
 enum pfld_status pfld_trainer_observe(struct pfld_trainer *trainer, pfld_observer *observer, void *context,
                                       struct pfld_error *error)
 {
-	if (!trainer) return fail_no_trainer(error);
+	if (!trainer) return pfld_trainer_fail_none(error);
 	enum pfld_status status = pfld_program_observe(trainer->train, observer, context, error);
 	return status == PFLD_OK ? pfld_program_observe(trainer->infer, observer, context, error) : status;
 }
