@@ -372,12 +372,32 @@ START_TEST(predictions_do_not_depend_on_the_batch)
 }
 END_TEST
 
+// Its gradient is pending where the concat's parts are added to others'.
+START_TEST(a_norm_behind_a_concat)
+{
+	double losses[2][6];
+	for (int unfused = 0; unfused < 2; unfused++) {
+		struct pfld_trainer_options options = base;
+		options.loss.kind = PFLD_LOSS_PFLD;
+		options.unfused = unfused;
+		struct fixture f = make(norm_net(9), 2, &options);
+		for (int32_t i = 0; i < 6; i++) {
+			zoo_batch(f.batch, f.net, 6 - i % 3, (uint64_t)i);
+			ck_pfld(pfld_trainer_step(f.trainer, f.batch, &losses[unfused][i], error));
+		}
+		finish(&f);
+	}
+	for (int32_t i = 0; i < 6; i++) ck_assert_double_eq_tol(losses[0][i], losses[1][i], 1e-4 * losses[1][i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trainer");
 	TCase *tcase = tcase_create("trainer");
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, open_folder, close_folder);
+	tcase_add_test(tcase, a_norm_behind_a_concat);
 	tcase_add_test(tcase, threads_change_no_bit);
 	tcase_add_test(tcase, a_loop_by_hand_gives_the_same_bits);
 	tcase_add_test(tcase, checkpoints_go_on_to_the_same_bits);

@@ -59,6 +59,23 @@ struct pfld_net *zoo_net(void)
 	return net;
 }
 
+struct pfld_net *norm_net(int32_t size)
+{
+	struct pfld_net *net = pfld_net_create();
+	pfld_value x = pfld_input(net, "image", size, size, 3);
+	x = pfld_relu(net, pfld_batch_norm(net, x, &(struct pfld_batch_norm_options){.name = "bn1"}), NULL);
+	struct pfld_pool_options pool = {.kernel = {3, 3}, .stride = {2, 2}, .padding = PFLD_SAME};
+	pfld_value max = pfld_max_pool(net, x, &pool), avg = pfld_avg_pool(net, x, &pool);
+	x = pfld_concat(net, (pfld_value[]){max, avg}, 2, NULL);
+	x = pfld_leaky_relu(net, pfld_batch_norm(net, x, NULL), 0.1, NULL);
+	x = pfld_dropout(net, pfld_prelu(net, x, "prelu"), 0.2, NULL);
+	x = pfld_add(net, (pfld_value[]){x, pfld_softmax(net, pfld_tanh(net, x, NULL), NULL)}, 2, NULL, NULL);
+	pfld_net_output(net, pfld_global_avg_pool(net, pfld_batch_norm(net, x, NULL), NULL), "points");
+	pfld_net_output(net, pfld_global_max_pool(net, pfld_prelu(net, max, "angle"), NULL), "angles");
+	ck_pfld(pfld_net_check(net, error));
+	return net;
+}
+
 struct pfld_net *small_net(void)
 {
 	struct pfld_net *net = pfld_net_create();

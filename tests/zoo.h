@@ -20,6 +20,9 @@ struct pfld_net *zoo_net(void);
 // A convolution, batch norm, ReLU, pooling, linear: "image" (8, 8, 3) to "points" (6).
 struct pfld_net *small_net(void);
 
+// Every layer but those that are convolutions inside: "image" (size, size, 3) to "points" (6) and "angles" (3).
+struct pfld_net *norm_net(int32_t size);
+
 struct pfld_device *zoo_device(int32_t num_threads);
 // Numbers in -1..1 from a seed.
 void zoo_numbers(double *numbers, size_t num, uint64_t seed);

@@ -71,7 +71,8 @@ static void numbers(struct check *check, const struct pfld_operand *checked, con
 	if (checked->per_sample) {
 		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s must be shared by the samples", kind_name(check), name);
 	}
-	if (checked->pixel_stride != checked->c) {
+	// Of one pixel they do, whatever wider one it is a part of.
+	if (checked->pixel_stride != checked->c && (checked->h != 1 || checked->w != 1)) {
 		refuse(check, PFLD_ERR_SHAPE, "%s: operand %s must lie side by side", kind_name(check), name);
 	}
 	if ((int64_t)pfld_operand_elements(checked) != count) {

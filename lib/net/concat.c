@@ -2,13 +2,28 @@
 // concat along channels: each input is copied to its channels of the output, and back.
 #include "net/emit.h"
 
-// The channels of input i inside the output's pixels.
-static struct pfld_operand part(const struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input,
+static struct pfld_operand channels_of(struct pfld_operand whole, int32_t first, int32_t num)
+{
+	if (!pfld_operand_present(&whole)) return whole;
+	whole.channel += first;
+	whole.c = num;
+	return whole;
+}
+
+// The channels of input i inside the output's pixels; where that is pending, of all that it is computed from.
+static struct pfld_operand part(struct pfld_emit *emit, const struct pfld_layer *layer, int32_t input,
                                 struct pfld_operand whole)
 {
-	for (int32_t i = 0; i < input; i++) whole.channel += pfld_net_value(emit->net, layer->inputs[i])->c;
-	whole.c = pfld_net_value(emit->net, layer->inputs[input])->c;
-	return whole;
+	int32_t first = 0, num = pfld_net_value(emit->net, layer->inputs[input])->c;
+	for (int32_t i = 0; i < input; i++) first += pfld_net_value(emit->net, layer->inputs[i])->c;
+	struct pfld_operand some = channels_of(whole, first, num);
+	if (!whole.pending) return some;
+	struct pfld_pending pending = *whole.pending;
+	for (int32_t i = 0; i < PFLD_PENDING_PARTS; i++) {
+		struct pfld_operand *numbers = pfld_pending_part(&pending, i);
+		*numbers = channels_of(*numbers, first, num);
+	}
+	return pfld_emit_pending(emit, &some, &pending);
 }
 
 static void forward(struct pfld_emit *emit, const struct pfld_layer *layer)
