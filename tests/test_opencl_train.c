@@ -3,13 +3,16 @@
 // nobody waits inside a step, the cpu's losses, the same bits at every run, and bad steps that leave the weights alone.
 // Buffers, kernels and waits are counted by counting_opencl.c. Skips where there is no OpenCL device.
 #define _POSIX_C_SOURCE 200809L
+#include "base/file.h"
 #include "counting_opencl.h"
+#include "scratch.h"
 #include "zoo.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -269,6 +272,65 @@ START_TEST(a_bad_step_is_told_by_the_next_call)
 }
 END_TEST
 
+// ---- kernels kept on disk ----
+
+static int64_t num_built(const char *folder)
+{
+	struct pfld_device_options options = {.kernel_cache = folder};
+	struct pfld_trainer_options trainer = options_of(0);
+	struct fixture f;
+	double loss;
+	int64_t before = calls_now().num_built;
+	ck_assert(make(&f, open_named("opencl:0", &options), make_net(0), &trainer));
+	zoo_batch(f.batch, f.net, 2, 1);
+	ck_pfld(pfld_trainer_step(f.trainer, f.batch, &loss, error));
+	finish(&f);
+	return calls_now().num_built - before;
+}
+
+// Cut, spoil or swap the files; returns how many there are.
+static int64_t harm_files(const char *folder, int32_t how)
+{
+	char **names = NULL, path[2][512];
+	size_t num = 0;
+	ck_pfld(pfld_list_folder(folder, &names, &num, error));
+	for (size_t i = 0; i < num; i++) {
+		uint8_t *bytes = NULL;
+		size_t num_bytes = 0;
+		snprintf(path[0], sizeof path[0], "%s/%s", folder, names[i]);
+		snprintf(path[1], sizeof path[1], "%s/%s", folder, names[(i + 1) % num]);
+		ck_pfld(pfld_file_read(path[how == 2], 0, &bytes, &num_bytes, error));
+		if (how == 0) num_bytes /= 2;
+		if (how == 1) bytes[num_bytes - 7] ^= 1;
+		if (how < 3) ck_pfld(pfld_file_replace(path[0], bytes, num_bytes, error));
+		free(bytes);
+	}
+	pfld_names_destroy(&names, num);
+	return (int64_t)num;
+}
+
+START_TEST(kernels_are_kept)
+{
+	char folder[64] = "kernels_XXXXXX";
+	make_scratch(folder);
+	chmod(folder, 0700);
+	int64_t all = num_built(NULL);
+	ck_assert_int_gt(all, 0);
+	ck_assert_int_eq(num_built(folder), all);
+	ck_assert_int_eq(harm_files(folder, 3), all);
+	ck_assert_int_eq(num_built(folder), 0);
+	for (int32_t how = 0; how < 3; how++) {
+		harm_files(folder, how);
+		ck_assert_int_gt(num_built(folder), 0); // and written anew
+		ck_assert_int_eq(num_built(folder), 0);
+	}
+	chmod(folder, 0770); // others may have put something there
+	ck_assert_int_eq(num_built(folder), all);
+	chmod(folder, 0700);
+	remove_tree(folder);
+}
+END_TEST
+
 // In a process of its own: drivers do not like being forked.
 static bool has_device(void)
 {
@@ -294,6 +356,7 @@ int main(void)
 	tcase_add_loop_test(tests, the_cpus_losses_and_the_same_bits, 0, NUM_NETS);
 	tcase_add_test(tests, nobody_waits);
 	tcase_add_test(tests, a_bad_step_is_told_by_the_next_call);
+	tcase_add_test(tests, kernels_are_kept);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);

@@ -37,6 +37,16 @@ extern const struct pfld_cl_source pfld_cl_common, pfld_cl_formulas;
 enum pfld_status pfld_cl_kernel_create(struct pfld_backend_device *device, enum pfld_cl_family family, const char *name,
                                        cl_kernel *kernel, struct pfld_error *error);
 
+// Programs kept on disk (cache.c). key: the digest of all that one depends on. load: built, or NULL.
+enum { PFLD_CL_MOST_KERNELS = 64 }; // of a program
+void pfld_cl_cache_open(struct pfld_backend_device *device, const char *folder);
+void pfld_cl_cache_key(const struct pfld_backend_device *device, const char *const *texts, size_t num_texts,
+                       const char *options, char key[65]);
+cl_program pfld_cl_cache_load(struct pfld_backend_device *device, const char *key, const char *options);
+// What was built from source goes there when the device closes: some drivers compile all kernels when they are asked for a
+// program, which would delay the first step by seconds.
+void pfld_cl_cache_store(struct pfld_backend_device *device);
+
 // ---- device ----
 
 // What chooses kernels, tiles and slabs: numbers that the device tells, or that go with its kind. Results depend on them
@@ -63,6 +73,8 @@ struct pfld_backend_device {
 	cl_event sent, copied;      // the last of each, NULL where nobody need wait for one (memory.c)
 	cl_mem nothing;             // bound where an operand is absent
 	cl_program programs[PFLD_CL_NUM_FAMILIES];
+	char *cache_folder; // of programs; NULL: none are kept
+	char unkept[PFLD_CL_NUM_FAMILIES][65]; // keys of programs that were built from source
 	struct pfld_cl_class class;
 	struct pfld_device_limits limits;
 	struct pfld_log log;

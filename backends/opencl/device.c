@@ -19,12 +19,14 @@ static void close_device(struct pfld_backend_device **device)
 	if (d->transfers) clFinish(d->transfers);
 	if (d->sent) clReleaseEvent(d->sent);
 	if (d->copied) clReleaseEvent(d->copied);
+	pfld_cl_cache_store(d);
 	for (int32_t i = 0; i < PFLD_CL_NUM_FAMILIES; i++)
 		if (d->programs[i]) clReleaseProgram(d->programs[i]);
 	if (d->nothing) clReleaseMemObject(d->nothing);
 	if (d->transfers) clReleaseCommandQueue(d->transfers);
 	if (d->queue) clReleaseCommandQueue(d->queue);
 	if (d->context) clReleaseContext(d->context);
+	free(d->cache_folder);
 	free(d);
 	*device = NULL;
 }
@@ -71,6 +73,7 @@ static enum pfld_status open_device(struct pfld_backend_device **device, int32_t
 		opened->class = pfld_cl_class_of(opened->id);
 		opened->limits = limits_of(opened->id);
 		status = fill_device(opened, error);
+		pfld_cl_cache_open(opened, options->kernel_cache);
 	}
 	if (status != PFLD_OK) {
 		close_device(&opened);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs: one a family of kernels, built once a device, when the first op is prepared that needs it. What it is built
-// from is the whole of what its kernels depend on: the sources, the options, device, driver and platform. Kernels kept on
-// disk under a digest of these would be looked for in build(), before the compiler is asked.
+// from is the whole of what its kernels depend on: the sources, the options, device, driver and platform; under a digest of
+// these it is looked for on disk first (cache.c).
 #include "opencl/cl.h"
 
 #include <stdio.h>
@@ -9,10 +9,11 @@
 #include <string.h>
 
 // formulas.cl is read twice; see there.
-static const char one_number[] = "#define REAL float\n#define INT int\n#define INT_RTE convert_int_rte\n#define AS_REAL as_float\n"
-								 "#define AS_INT as_int\n#define TO_REAL convert_float\n"
+static const char one_number[] = "#define REAL float\n#define INT int\n#define INT_RTE convert_int_rte\n"
+								 "#define AS_REAL as_float\n#define AS_INT as_int\n#define TO_REAL convert_float\n"
 								 "#define LOAD(at, count) (*(at))\n#define NAME(name) name##_1\n";
-static const char vector[] = "#undef REAL\n#undef INT\n#undef INT_RTE\n#undef AS_REAL\n#undef AS_INT\n#undef TO_REAL\n#undef LOAD\n#undef NAME\n"
+static const char vector[] = "#undef REAL\n#undef INT\n#undef INT_RTE\n#undef AS_REAL\n#undef AS_INT\n#undef TO_REAL\n"
+							 "#undef LOAD\n#undef NAME\n"
 							 "#define REAL vec\n#define INT vec_int\n#define INT_RTE VEC_INT_RTE\n#define AS_REAL AS_VEC\n"
 							 "#define AS_INT AS_VEC_INT\n#define TO_REAL TO_VEC\n"
 							 "#define LOAD load_vec\n#define NAME(name) name##_v\n";
@@ -43,10 +44,13 @@ static enum pfld_status build(struct pfld_backend_device *device, enum pfld_cl_f
 	const struct pfld_cl_source *source = &pfld_cl_sources[family];
 	const char *texts[] = {pfld_cl_common.text,   one_number,  pfld_cl_formulas.text, vector,
 	                       pfld_cl_formulas.text, source->text};
-	char options[96];
+	char options[96], key[65];
 	cl_int code;
 	snprintf(options, sizeof options, "-cl-std=CL1.2 -D V=%d -D HAS_FMA=%d", (int)device->class.vector_width,
 	         (int)device->class.has_fma);
+	pfld_cl_cache_key(device, texts, PFLD_COUNT(texts), options, key);
+	*built = pfld_cl_cache_load(device, key, options);
+	if (*built) return PFLD_OK;
 	cl_program program = clCreateProgramWithSource(device->context, PFLD_COUNT(texts), texts, NULL, &code);
 	if (code != CL_SUCCESS) return pfld_cl_fail(error, code, "clCreateProgramWithSource");
 	code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
@@ -55,6 +59,7 @@ static enum pfld_status build(struct pfld_backend_device *device, enum pfld_cl_f
 		clReleaseProgram(program);
 		return status;
 	}
+	memcpy(device->unkept[family], key, sizeof key);
 	*built = program;
 	return PFLD_OK;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct eval_values {
-	const char *model, *file_list, *list_format, *image_dir, *device, *cpu_level;
+	const char *model, *file_list, *list_format, *image_dir, *device, *cpu_level, *kernel_cache;
 	double max_bad;
 	int32_t batch_size, points, pts_base, threads, loader_threads;
 	struct int_list nme_points;
@@ -39,6 +39,7 @@ static const struct option OPTIONS[] = {
 	{"loader_threads", OPTION_INT, AT(loader_threads), "N", .low = 0, .high = 4096, .help = "for decoding and cropping (0: the CPUs of this process)"},
 	MEMORY_POLICY_OPTIONS,
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)"},
+	KERNEL_CACHE_OPTION,
 	{"json", OPTION_FLAG, AT(json), .help = "print JSON"},
 	{.name = NULL},
 };
@@ -93,7 +94,8 @@ static enum pfld_status set_up(struct eval *eval, struct pfld_error *error)
 					(int)pfld_dataset_num_points(eval->dataset), (int)eval->model.net.num_points);
 	status = choose_corners(eval, error);
 	struct network_options network = {values->device,       values->cpu_level,       values->threads,     log,
-									  values->memory_limit, values->memory_fraction, values->allow_growth};
+									  values->memory_limit, values->memory_fraction, values->allow_growth,
+									  values->kernel_cache};
 	if (!status) status = network_open(&eval->network, path, &eval->model, values->batch_size, &network, error);
 	if (!status) status = predictor_create(&eval->predictor, &eval->network, &eval->model, values->batch_size, error);
 	struct evaluator_options evaluator = {.dataset = eval->dataset,

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 struct predict_values {
-	const char *model, *file_list, *list_format, *image_dir, *out, *box, *device, *cpu_level;
+	const char *model, *file_list, *list_format, *image_dir, *out, *box, *device, *cpu_level, *kernel_cache;
 	double max_bad;
 	int32_t points, pts_base, threads;
 	uint64_t memory_limit;
@@ -40,6 +40,7 @@ static const struct option OPTIONS[] = {
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "for arithmetic (0: the CPUs of this process)"},
 	MEMORY_POLICY_OPTIONS,
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)"},
+	KERNEL_CACHE_OPTION,
 	{"quiet", OPTION_FLAG, AT(quiet), .help = "do not name the files written"},
 	{.name = NULL},
 };
@@ -366,6 +367,7 @@ static enum pfld_status set_up(struct predict *predict, struct pfld_error *error
 	enum pfld_status status = model_read(&predict->model, model_path(path, values->model), error);
 	struct network_options network = {.device = values->device,
 									  .cpu_level = values->cpu_level,
+									  .kernel_cache = values->kernel_cache,
 									  .threads = values->threads,
 									  .log = say_log(predict->command->name),
 									  .memory_limit = values->memory_limit,

@@ -178,6 +178,7 @@ static enum pfld_status make_net(struct training *training, struct pfld_error *e
 {
 	struct network_options options = {.device = training->values.device,
 									  .cpu_level = training->values.cpu_level,
+									  .kernel_cache = training->values.kernel_cache,
 									  .threads = training->values.threads,
 									  .memory_limit = training->values.memory_limit,
 									  .memory_fraction = training->values.memory_fraction,

@@ -187,17 +187,31 @@ enum pfld_status model_read(struct model *model, const char *path, struct pfld_e
 	return PFLD_OK;
 }
 
+// Where kernels are kept when nobody says so; NULL: there is no home.
+static const char *own_cache(char *buffer, size_t num_bytes)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	bool is_set = cache && cache[0] == '/'; // others are to be ignored, says the XDG specification
+	int length = is_set                    ? snprintf(buffer, num_bytes, "%s/libpfld", cache)
+				 : home && home[0] == '/' ? snprintf(buffer, num_bytes, "%s/.cache/libpfld", home)
+										   : -1;
+	return length > 0 && (size_t)length < num_bytes ? buffer : NULL;
+}
+
 enum pfld_status network_open_device(struct network *network, const struct network_options *options,
 									 struct pfld_error *error)
 {
 	struct pfld_device_mask mask;
 	pfld_device_mask_from_env(&mask);
+	char buffer[PATH_BYTES];
+	const char *cache = options->kernel_cache ? options->kernel_cache : own_cache(buffer, sizeof buffer);
 	struct pfld_device_options device = {.mask = &mask,
 										 .limit_bytes = options->memory_limit,
 										 .memory_fraction = options->memory_fraction,
 										 .allow_growth = options->allow_growth,
 										 .num_threads = options->threads,
 										 .cpu_level = options->cpu_level,
+										 .kernel_cache = cache && strcmp(cache, "none") != 0 ? cache : NULL,
 										 .log = options->log};
 	return pfld_device_open(&network->device, options->device ? options->device : "auto", &device, error);
 }

@@ -53,6 +53,7 @@ struct network_options {
 	uint64_t memory_limit; // 0: none
 	double memory_fraction;
 	bool allow_growth;
+	const char *kernel_cache; // folder; NULL: the user's; "none"
 };
 // The device alone, with the masks of the environment.
 enum pfld_status network_open_device(struct network *network, const struct network_options *options,

@@ -62,6 +62,10 @@ struct arguments {
 	{"memory_fraction", OPTION_DOUBLE, AT(memory_fraction), "X", .low = 0, .high = 1, .help = "reserve this share of the device and take no more (0: reserve nothing)"}, \
 	{"allow_growth", OPTION_FLAG, AT(allow_growth), .help = "take memory in chunks of 64 MiB as it is needed"}
 
+// The same for the kernels that its driver compiles.
+#define KERNEL_CACHE_OPTION \
+	{"kernel_cache", OPTION_STRING, AT(kernel_cache), "DIR|none", .help = "folder for compiled OpenCL kernels (without it ~/.cache/libpfld, or under XDG_CACHE_HOME)"}
+
 // `values` holds the defaults and gets what is given. True: go on. False: *exit_code says how to end: 0 after --help, 2
 // after an error, of which one line is on stderr. Moves the operands to the end of argv.
 bool options_parse(const struct command *command, int argc, char **argv, void *values, struct arguments *arguments,

@@ -81,6 +81,7 @@ const struct option TRAIN_OPTIONS[] = {
 	{"threads", OPTION_INT, AT(threads), "N", .low = 0, .high = 4096, .help = "for arithmetic (0: the CPUs of this process)"},
 	{"loader_threads", OPTION_INT, AT(loader_threads), "N", .low = 0, .high = 4096, .help = "for decoding and cropping (0: the CPUs of this process)"},
 	{"cpu_level", OPTION_STRING, AT(cpu_level), "LEVEL", .help = "instruction set, such as c or avx2 (best)", .shapes_result = true},
+	KERNEL_CACHE_OPTION,
 	MEMORY_POLICY_OPTIONS,
 	{"memory_budget", OPTION_BYTES, AT(memory_budget), "SIZE", .help = "keep the peak within this by computing again what is not kept, to the same bits (0: off)"},
 	{"trace", OPTION_STRING, AT(trace), "FILE", .help = "time and memory of every op of the first ten steps, for chrome://tracing"},

@@ -15,7 +15,7 @@
 struct train_values {
 	const char *file_list, *test_list, *list_format, *image_dir, *model_dir, *pretrained_model, *recipe;
 	const char *preset, *loss, *optimizer, *schedule, *augment, *crop, *scaling, *channels;
-	const char *mirror_map, *device, *cpu_level, *trace;
+	const char *mirror_map, *device, *cpu_level, *kernel_cache, *trace;
 	double max_bad, learning_rate, min_learning_rate, weight_decay, lr_factor, width, momentum, clip_norm;
 	int32_t batch_size, image_size, max_epoch, stop_epoch, validation_freq, points, pts_base, accumulate, lr_patience;
 	int32_t threads, loader_threads, warmup_steps;

@@ -69,6 +69,8 @@ struct pfld_device_options {
 	const char *cpu_level;               // cpu: "c" or "avx2"; NULL means the best that the processor has
 	pfld_parallel_for *parallel_for;     // cpu: the host's threads (num_threads of them) instead of our own
 	void *parallel_for_context;
+	const char *kernel_cache;            // OpenCL: folder for compiled kernels, made if it is not there; it must be this user's
+	                                     // alone. NULL: none are kept
 	struct pfld_log log;
 };
 

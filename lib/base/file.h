@@ -48,6 +48,8 @@ enum pfld_path_kind { PFLD_PATH_ABSENT, PFLD_PATH_FILE, PFLD_PATH_FOLDER, PFLD_P
 enum pfld_path_kind pfld_path_kind(const char *path); // follows links
 // Make the folder and its parents; no error when it is there. PFLD_ERR_IO otherwise.
 enum pfld_status pfld_make_folder(const char *path, struct pfld_error *error) PFLD_MUST_USE;
+// The same for one that is this user's alone: made with that mode, and refused where another owns it or may write to it.
+enum pfld_status pfld_make_private_folder(const char *path, struct pfld_error *error) PFLD_MUST_USE;
 // Names (not paths) in a folder, sorted by bytes, without "." and ".."; free with pfld_names_destroy().
 enum pfld_status pfld_list_folder(const char *path, char ***names, size_t *num_names,
                                   struct pfld_error *error) PFLD_MUST_USE;

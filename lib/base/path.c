@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 char *pfld_path_join(const char *folder, const char *name)
 {
@@ -75,6 +76,26 @@ enum pfld_status pfld_make_folder(const char *path, struct pfld_error *error)
 	}
 	free(part);
 	return status;
+}
+
+enum pfld_status pfld_make_private_folder(const char *path, struct pfld_error *error)
+{
+	struct stat info;
+	char shown[PFLD_SHOWN_BYTES];
+	if (!path || !*path) return pfld_fail(error, PFLD_ERR_ARGUMENT, "no path of a folder to make was given");
+	if (pfld_path_kind(path) == PFLD_PATH_ABSENT) {
+		char *folder = pfld_path_folder(path);
+		if (!folder) return pfld_fail_memory(error, strlen(path), "a path");
+		enum pfld_status status = *folder ? pfld_make_folder(folder, error) : PFLD_OK;
+		free(folder);
+		if (status) return status;
+		if (mkdir(path, 0700) != 0 && errno != EEXIST) return pfld_fail_path(error, "make the folder", path, errno);
+	}
+	if (stat(path, &info) != 0) return pfld_fail_path(error, "use the folder", path, errno);
+	if (!S_ISDIR(info.st_mode)) return pfld_fail_kind(error, "use the folder", path, info.st_mode);
+	if (info.st_uid == geteuid() && !(info.st_mode & (S_IWGRP | S_IWOTH))) return PFLD_OK;
+	return pfld_fail(error, PFLD_ERR_IO, "cannot use the folder %s: others own it or may write to it",
+					 pfld_show(shown, path, 0));
 }
 
 static int compare_names(const void *a, const void *b)
