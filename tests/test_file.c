@@ -440,6 +440,15 @@ START_TEST(folders_are_made_and_listed)
 	ck_assert_int_eq(pfld_path_kind(in_folder("a/b/c")), PFLD_PATH_FOLDER);
 	put_file(folder, "file", "");
 	ck_assert_int_eq(pfld_make_folder(in_folder("file"), &error), PFLD_ERR_IO);
+	for (int again = 0; again < 2; again++) {
+		ck_assert_int_eq(pfld_make_private_folder(in_folder("deep/own"), &error), PFLD_OK);
+		struct stat info;
+		ck_assert(stat(in_folder("deep/own"), &info) == 0 && (info.st_mode & 0777) == 0700);
+	}
+	ck_assert_int_eq(chmod(in_folder("deep/own"), 0720), 0);
+	ck_assert_int_eq(pfld_make_private_folder(in_folder("deep/own"), &error), PFLD_ERR_IO);
+	ck_assert_int_eq(pfld_make_private_folder(in_folder("file"), &error), PFLD_ERR_IO);
+	ck_assert_int_eq(pfld_make_private_folder("", &error), PFLD_ERR_ARGUMENT);
 	ck_assert_int_eq(pfld_make_folder(in_folder("file/x"), &error), PFLD_ERR_IO);
 	ck_assert_int_eq(symlink("a", in_folder("link")), 0);
 	ck_assert_int_eq(pfld_make_folder(in_folder("link/d"), &error), PFLD_OK);

@@ -69,9 +69,12 @@ static void print_device(const struct pfld_device_info *info)
 	printf("%-10s %s", info->name, info->description);
 	if (info->vendor[0] != '\0') printf(", %s", info->vendor);
 	if (info->driver[0] != '\0') printf(", %s", info->driver);
+	bool is_opencl = info->levels[0] == '\0';
 	printf("\n           %.1f GiB", (double)info->memory_bytes / (1 << 30));
+	if (is_opencl) printf(", %.1f GiB of it in one piece", (double)info->max_region_bytes / (1 << 30));
 	if (info->levels[0] != '\0') printf("; instruction sets, best last: %s", info->levels);
-	if (!info->is_cpu || info->levels[0] == '\0') printf("; %d compute units", (int)info->num_units);
+	if (is_opencl) printf("; %d compute units", (int)info->num_units);
+	if (is_opencl && info->is_cpu) printf("; the CPU itself, used only when it is named");
 	printf("\n");
 	if (info->uuid[0] != '\0') printf("           UUID %s\n", info->uuid);
 	if (info->unusable[0] != '\0') printf("           cannot be used: %s\n", info->unusable);

@@ -109,6 +109,28 @@ static inline float attribute_factor(global const float *attributes, int attribu
 	return sum > 0.0f ? (float)num_samples / sum : (float)num_samples;
 }
 
+// Gradients of the targets that are the item's, and the sum of their losses as high + low.
+static inline void sum_targets(const struct loss *loss, global const float *prediction, global const float *target,
+                               global const float *mask, int num_targets, int num_channels, float factor,
+                               global float *gradient, float *sum_high, float *sum_low)
+{
+	const bool pixels = loss->kind == SOFTMAX_CROSS_ENTROPY;
+	const int item = get_local_id(0), num_items = get_local_size(0), step = pixels ? num_channels : 1;
+	float high = 0.0f, low = 0.0f;
+	for (int i = item * step; i < num_targets; i += num_items * step) {
+		float part = 0.0f, derivative = 0.0f;
+		if (pixels) {
+			part = cross_entropy(loss, prediction + i, target + i, mask ? mask + i : 0, num_channels, factor, gradient + i);
+		} else {
+			if (!mask || mask[i] != 0.0f) part = target_loss(loss, prediction[i], target[i], &derivative);
+			gradient[i] = derivative * factor;
+		}
+		ADD_TO_NUMBER_PAIR(high, low, part);
+	}
+	*sum_high = high;
+	*sum_low = low;
+}
+
 // A group a sample: its items take targets (or pixels, of softmax cross-entropy) in turn. scale: of gradients.
 kernel void loss(const int num_samples, const float scale, OUTPUT(loss), OUTPUT(dprediction), OUTPUT(dangles), INPUT(prediction),
                  INPUT(target), INPUT(mask), INPUT(weights), INPUT(attributes), INPUT(angles), INPUT(true_angles), const int kind,
@@ -121,7 +143,6 @@ kernel void loss(const int num_samples, const float scale, OUTPUT(loss), OUTPUT(
 	const ulong first = (ulong)sample * num_targets;
 	global const float *prediction = AT(prediction) + first, *target = AT(target) + first;
 	global const float *mask = PRESENT(mask) ? AT(mask) + first : 0;
-	global float *gradient = AT(dprediction) + first;
 
 	int count = 0;
 	for (int i = item; i < num_targets; i += num_items) count += !mask || mask[i] != 0.0f;
@@ -142,18 +163,8 @@ kernel void loss(const int num_samples, const float scale, OUTPUT(loss), OUTPUT(
 		angle = angle_weight(kind, AT(angles) + sample * NUM_ANGLES, AT(true_angles) + sample * NUM_ANGLES, sines);
 	}
 	const float factor = weight * angle * scale;
-	const int step = kind == SOFTMAX_CROSS_ENTROPY ? num_channels : 1;
-	float high = 0.0f, low = 0.0f;
-	for (int i = item * step; i < num_targets; i += num_items * step) {
-		float part = 0.0f, derivative = 0.0f;
-		if (kind == SOFTMAX_CROSS_ENTROPY) {
-			part = cross_entropy(&loss, prediction + i, target + i, mask ? mask + i : 0, num_channels, factor, gradient + i);
-		} else {
-			if (!mask || mask[i] != 0.0f) part = target_loss(&loss, prediction[i], target[i], &derivative);
-			gradient[i] = derivative * factor;
-		}
-		ADD_TO_NUMBER_PAIR(high, low, part);
-	}
+	float high, low;
+	sum_targets(&loss, prediction, target, mask, num_targets, num_channels, factor, AT(dprediction) + first, &high, &low);
 	highs[item] = high;
 	lows[item] = low;
 	barrier(CLK_LOCAL_MEM_FENCE);
